@@ -1,6 +1,7 @@
 //! Benchmark: requests per CPU-second of the whole process, and its peak memory.
 //!
-//! `ftlab-bench CASE [REQUESTS]` runs one case; without arguments it runs every case in a process of its own.
+//! `ftlab-bench CASE [REQUESTS [KEY=VALUE ...]]` runs one case, with keys of its own if there are any; without arguments
+//! it runs every case in a process of its own.
 //! A case is 4 KiB requests, uniformly random, 70 % writes, on a 1 GiB device that was filled in order first;
 //! the fill counts towards the process's time but not towards the requests.
 //!
@@ -177,7 +178,7 @@ impl Source for Uniform {
         self.state ^= self.state << 17;
         let lpn = ((self.state >> 32) * self.pages) >> 32;
         let op = if (self.state & 0xFFFF) * 10 < 7 * 0x1_0000 { Op::Write } else { Op::Read };
-        let stream = u16::from(self.streams && lpn * 2 >= self.pages);
+        let stream = if self.streams { u16::from(lpn * 2 >= self.pages) } else { 0 };
         Ok(Some(Record { time_ns: 0, op, offset: lpn * 4096, size: 4096, line: 0, flags: 0, stream }))
     }
 }
@@ -220,8 +221,8 @@ fn measure_limit(requests: u64, gibibytes: u64) {
     );
 }
 
-fn measure(case: &Case, requests: u64) {
-    let settings = settings(case.name, case.common.iter().chain(case.keys));
+fn measure(case: &Case, requests: u64, own: &[(&str, &str)]) {
+    let settings = settings(case.name, case.common.iter().chain(case.keys).chain(own));
     let mut source = uniform(&settings, requests);
     let report = run(&settings, &mut source, &mut (), false).expect("a sound run");
     let cpu = cpu_seconds();
@@ -275,7 +276,14 @@ fn main() -> ExitCode {
         return msftl::msftl(arguments.get(1).map(String::as_str), arguments.get(2).map(String::as_str));
     }
     match cases().find(|case| case.name == name) {
-        Some(case) => measure(case, requests),
+        Some(case) => {
+            let own: Option<Vec<_>> = arguments.iter().skip(2).map(|key| key.split_once('=')).collect();
+            let Some(own) = own else {
+                eprintln!("error: after REQUESTS come keys, as KEY=VALUE");
+                return ExitCode::from(2);
+            };
+            measure(case, requests, &own);
+        }
         None => {
             let names: Vec<_> = cases().map(|case| case.name).collect();
             eprintln!("error: no case {name}; there are {}, limit, msftl and theory", names.join(", "));

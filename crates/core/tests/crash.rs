@@ -335,6 +335,7 @@ proptest! {
         }
         while check(&settings).is_err() || !keeps_trims(&settings) {
             settings.flash.blocks_per_plane += 1;
+            assert!(settings.flash.blocks_per_plane < 4096, "no size fits: {:?}", check(&settings));
         }
         let options = Options { cuts: Cuts::Random { count: common::cuts() / 10, mean: 40 }, seed, flaw: Flaw::None };
         let requests = || Requests::new(&settings, seed).with_fua(seed);

@@ -353,6 +353,19 @@ fn data_that_nobody_reads_are_rewritten_too() {
     }
 }
 
+/// Data that need the step as soon as they are written are left alone: they used to be rewritten without end.
+#[test]
+fn data_that_rewriting_does_not_help_are_left_alone() {
+    for (base, refreshed) in [(0.005, false), (0.0045, true)] {
+        let mut settings = worn(base, [0.0; 2], [0.036, 1.0, 1.0], NONE);
+        settings.ftl.refresh = Some(1);
+        let trace = vec![pages(0, Op::Read, PAGE, 0, 1), pages(1_000_000_000, Op::Read, PAGE, 0, 1)];
+        let (report, _) = run(&settings, trace);
+        let errors = report.errors.as_ref().unwrap();
+        assert_eq!((errors.refreshed_blocks > 0, errors.failed_reads), (refreshed, 0), "{base}");
+    }
+}
+
 fn identity() -> Identity {
     Identity::new()
 }

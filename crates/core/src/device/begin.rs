@@ -40,6 +40,7 @@ impl Device {
     ) {
         work.clear();
         if self.attended {
+            work.set_now(now_ns);
             if let Some(part) = self.waiting.sched.part(work) {
                 return self.begin_part((id, part), now_ns, pool, ftl, work, done);
             }
@@ -65,7 +66,9 @@ impl Device {
         }
         let request = &mut pool[id];
         request.misses = misses;
-        request.failed |= work.take_failure() && op == Op::Read;
+        if self.attended {
+            request.failed |= work.take_failure() && op == Op::Read;
+        }
         request.device.steps_left = work.steps().len() as u32;
         if request.device.steps_left == 0 {
             self.end(id, now_ns, pool, done);

@@ -22,6 +22,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use super::service::{Served, Server, Service, Spent};
 use crate::clock::NEVER;
 use crate::config::section::{ANY_TIME, OPERATION, bandwidth, count};
 use crate::config::{Ignored, choice, section};
@@ -80,6 +81,11 @@ impl Settings {
         found.unless(self.has_cores(), &["device.cores"], busy);
     }
 
+    /// Returns how long a core works on a command, ns.
+    fn core_ns(&self, request: &Request) -> u64 {
+        self.command_ns + self.unit_ns * u64::from(request.pages.pages)
+    }
+
     /// Returns how long the transfer of `bytes` holds the link, ns, rounded to the nearest (half up).
     fn transfer_ns(&self, bytes: u64) -> u64 {
         let link = u128::from(self.link);
@@ -133,85 +139,6 @@ pub enum Leaves {
     ToQueue(u32),
     /// The command goes back to the host, answered.
     Answered(u32),
-}
-
-/// A server, with the time at which it will have served all that has come to it, and its total time of service until
-/// then.
-#[derive(Clone, Copy, Debug, Default)]
-struct Server {
-    free_ns: u64,
-    busy_ns: u64,
-}
-
-impl Server {
-    /// Serves a command that comes now, for `ns` nanoseconds; returns when the service ends.
-    fn serve(&mut self, now_ns: u64, ns: u64) -> u64 {
-        self.free_ns = self.free_ns.max(now_ns) + ns;
-        self.busy_ns += ns;
-        self.free_ns
-    }
-
-    /// Returns how long the server was busy up to a moment: its total service time less the part after that moment,
-    /// which is a single stretch, because commands are served without a pause.
-    fn busy_up_to(&self, now_ns: u64) -> u64 {
-        self.busy_ns - self.free_ns.saturating_sub(now_ns)
-    }
-}
-
-/// A service of the link or of a core for a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Service {
-    /// The link carries the command.
-    Command,
-    /// A core works on the command.
-    Work,
-    /// The link carries data to the device.
-    DataIn,
-    /// The link carries data to the host.
-    DataOut,
-    /// The link carries the answer.
-    Answer,
-}
-
-impl Service {
-    /// Returns the direction of the link that the service needs.
-    fn direction(self) -> usize {
-        usize::from(matches!(self, Service::DataOut | Service::Answer))
-    }
-}
-
-/// A stretch of time in which the link or a core served a command.
-#[derive(Clone, Copy, Debug)]
-pub struct Served {
-    /// The server, in the order of [`Settings::servers`].
-    pub server: u32,
-    /// What the server did.
-    pub service: Service,
-    /// The command, by its place in the pool.
-    pub(super) id: u32,
-    /// When the service began, ns.
-    pub begin_ns: u64,
-    /// When the service ends, ns.
-    pub end_ns: u64,
-}
-
-/// Time that reads and writes together spent outside the device's queue and flash, including waiting.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
-    /// Time at the link.
-    pub link_ns: u64,
-    /// Time at the cores.
-    pub core_ns: u64,
-    /// Time in the further delay that keeps nothing busy (`device.latency_read`, `device.latency_write`).
-    pub latency_ns: u64,
-}
-
-impl Spent {
-    fn add(&mut self, op: Op, at: impl FnOnce(&mut Spent) -> &mut u64, ns: u64) {
-        if matches!(op, Op::Read | Op::Write) {
-            *at(self) += ns;
-        }
-    }
 }
 
 /// The controller and its link, with the commands that they hold.
@@ -354,7 +281,7 @@ impl Controller {
 
     /// Brings a command to the cores; returns whether it goes on to the device's queue at once.
     fn work_on(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
-        let ns = self.settings.command_ns + self.settings.unit_ns * u64::from(request.pages.pages);
+        let ns = self.settings.core_ns(request);
         if ns == 0 {
             return self.bring_in(id, request, now_ns);
         }

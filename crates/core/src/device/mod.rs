@@ -19,10 +19,12 @@ mod lookups;
 pub mod own;
 mod queue;
 pub mod sched;
+mod service;
 pub mod settings;
 
 use crate::device::settings::Settings;
 use crate::flash::Work;
+use crate::flash::errors::rates::are_on;
 use crate::flash::media::Tape;
 use crate::flash::moves::Moves;
 use crate::flash::parallel::Place;
@@ -35,10 +37,10 @@ pub use array::{Array, Overlaps, Span, Stage, Used};
 use buffer::Buffer;
 use buffer::settings::Around;
 use controller::Controller;
-pub use controller::{Served, Service, Spent};
 pub use lookups::Lookups;
 pub use queue::Conflicts;
 use queue::Waiting;
+pub use service::{Served, Service, Spent};
 
 /// Value of [`Request::task`] for a request of the host that goes through the controller on its way back.
 const COMMAND: u8 = u8::MAX;
@@ -75,7 +77,7 @@ pub struct Device {
     moves: Option<Moves>,
     /// Follows the mapping's lookups, if a result is to show how another cache would have performed.
     lookups: Option<Box<Lookups>>,
-    /// Whether a request that issues is passed to tape, moves or lookups, or may issue in parts.
+    /// Whether a request that issues is passed to tape, moves or lookups, may issue in parts, or can meet errors.
     attended: bool,
 }
 
@@ -101,7 +103,7 @@ impl Device {
             occupied: 0,
             own: 0,
             apart: controller.is_some() || buffer.is_some(),
-            attended: waiting.sched.divides() || buffer.is_some(),
+            attended: waiting.sched.divides() || buffer.is_some() || are_on(&settings.flash),
             controller,
             buffer,
             waiting,
@@ -289,7 +291,6 @@ impl Device {
         work: &mut Work,
         done: &mut Vec<u32>,
     ) {
-        work.set_now(now_ns);
         while let Some(id) = self.waiting.sched.next(&self.array, ftl, pool) {
             // Opaque; otherwise the compiler keeps addresses on the stack for a second round, which is rare.
             std::hint::black_box(&mut *self).begin(id, now_ns, pool, ftl, work, done);

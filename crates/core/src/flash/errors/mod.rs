@@ -21,6 +21,7 @@ pub(crate) mod rates;
 mod retry;
 mod settings;
 mod watch;
+mod worn;
 
 pub use process::Process;
 pub use retry::Retry;
@@ -51,6 +52,19 @@ struct Block {
     fixed: f64,
     retention: f64,
     disturb: f64,
+    known: Known,
+}
+
+/// The step that reads of a block need up to a moment and a number of reads; rates only grow with both.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    step: Option<u32>,
+    until_ns: i64,
+    reads: u32,
+}
+
+impl Known {
+    const NOTHING: Known = Known { step: None, until_ns: i64::MIN, reads: 0 };
 }
 
 /// What is known about a block at time 0, for saved states.
@@ -114,8 +128,9 @@ impl Reliability {
         let rates = Rates::new(flash)?;
         let errors = &flash.errors;
         let blocks = (flash.pages() / u64::from(flash.pages_per_block)) as u32;
-        let erased =
-            Block { erases: 0, reads: 0, begun_ns: None, last: 0, fixed: 0.0, retention: 0.0, disturb: 0.0 };
+        let (fixed, retention, disturb) = (0.0, 0.0, 0.0);
+        let known = Known::NOTHING;
+        let erased = Block { erases: 0, reads: 0, begun_ns: None, last: 0, fixed, retention, disturb, known };
         let growth =
             flash.variation.as_ref().zip(cells.speeds()).map_or_else(Vec::new, |(variation, speeds)| {
                 (0..blocks).map(|block| speeds.growth(block) - variation.growth_mean).collect()
@@ -147,26 +162,45 @@ impl Reliability {
         let variation = self.growth.get(block as usize).map_or(1.0, |growth| libm::exp(growth * cycles));
         let to = |exponent| libm::pow(cycles, exponent);
         let block = &mut self.blocks[block as usize];
-        block.erases = erases;
+        (block.erases, block.known) = (erases, Known::NOTHING);
         block.fixed = (base + wear * to(a)) * variation;
         block.retention = retention * to(b) * variation;
         block.disturb = disturb * to(d) * variation;
     }
 
-    /// Returns the number of errors that a codeword of a block has now.
-    fn expected(&self, block: u32) -> f64 {
+    /// Returns the number of errors that a codeword of a block has at a moment, after this number of reads.
+    fn expected(&self, block: &Block, at_ns: i64, reads: u32) -> f64 {
         let [.., c, _, e] = self.rates.exponents;
-        let block = &self.blocks[block as usize];
-        let hours = block.begun_ns.map_or(0.0, |begun_ns| (self.now_ns as i64 - begun_ns) as f64 / HOUR_NS);
-        let aged =
-            block.retention * libm::pow(hours, c) + block.disturb * libm::pow(f64::from(block.reads), e);
+        let hours = block.begun_ns.map_or(0.0, |begun_ns| (at_ns - begun_ns) as f64 / HOUR_NS);
+        let aged = block.retention * libm::pow(hours, c) + block.disturb * libm::pow(f64::from(reads), e);
         (block.fixed + aged).min(MOST) * self.codeword_bits
     }
 
     /// Returns the step that a read of a block needs now; `None`: none corrects it.
-    fn needed(&self, block: u32) -> Option<u32> {
-        let expected = self.expected(block);
-        self.limits.iter().position(|&limit| expected <= limit).map(|step| step as u32)
+    #[inline]
+    fn needed(&mut self, block: u32) -> Option<u32> {
+        let Block { known, reads, .. } = self.blocks[block as usize];
+        if self.now_ns as i64 <= known.until_ns && reads <= known.reads {
+            return known.step;
+        }
+        self.work_out_needed(block)
+    }
+
+    /// Works out the step that a read of a block needs now, and until when that is sure.
+    fn work_out_needed(&mut self, block: u32) -> Option<u32> {
+        let at = &self.blocks[block as usize];
+        let step = |at_ns, reads| {
+            let expected = self.expected(at, at_ns, reads);
+            self.limits.iter().position(|&limit| expected <= limit).map(|step| step as u32)
+        };
+        let (now_ns, reads) = (self.now_ns as i64, at.reads);
+        let needed = step(now_ns, reads);
+        let until_ns = now_ns + at.begun_ns.map_or(0, |begun_ns| now_ns - begun_ns) / 4 + MOMENT_NS as i64;
+        let more = reads.saturating_add(reads / 4 + 64);
+        if step(until_ns, more) == needed {
+            self.blocks[block as usize].known = Known { step: needed, until_ns, reads: more };
+        }
+        needed
     }
 
     /// Counts a read of a page whose cells take `cell_ns` and whose data cross the bus in `out_ns`; returns how it is
@@ -192,10 +226,11 @@ impl Reliability {
         }
         self.counts.retries += u64::from(repeats.count);
         self.counts.retried += u64::from(repeats.count > 0);
-        if let Some(watch) = &mut self.watch
-            && needed.is_none_or(|step| step >= watch.step)
+        if let Some(step) = self.watch.as_ref().map(|watch| watch.step)
+            && needed.is_none_or(|needed| needed >= step)
+            && self.rewriting_helps(block, step)
         {
-            watch.want(block);
+            self.put_back(block);
         }
         let first_ns = self.retry_ns.unwrap_or(cell_ns);
         let later_ns = if repeats.overlapped { first_ns.saturating_sub(out_ns) } else { first_ns };
@@ -210,7 +245,7 @@ impl Reliability {
         if state.begun_ns.is_some() && self.by_block.rem(first) != 0 {
             return;
         }
-        state.begun_ns = Some(self.now_ns as i64);
+        (state.begun_ns, state.known) = (Some(self.now_ns as i64), Known::NOTHING);
         self.list(block);
     }
 
@@ -260,7 +295,7 @@ impl Reliability {
     /// Gives each block its past, in block order, at time 0.
     pub fn set_past(&mut self, past: impl Iterator<Item = Past>) {
         for (block, past) in self.blocks.iter_mut().zip(past) {
-            (block.reads, block.last) = (past.reads, past.last);
+            (block.reads, block.last, block.known) = (past.reads, past.last, Known::NOTHING);
             block.begun_ns = past.age_ns.map(|age_ns| -(age_ns as i64));
         }
     }
@@ -269,95 +304,15 @@ impl Reliability {
     /// would need retry step `refresh` are watched for.
     pub fn begin(&mut self, age_ns: u64, refresh: Option<u32>, (luns, blocks_per_lun): (u32, u32)) {
         if !std::mem::replace(&mut self.lain, true) {
-            let begun = self.blocks.iter_mut().filter_map(|block| block.begun_ns.as_mut());
-            begun.for_each(|begun_ns| *begun_ns -= age_ns as i64);
+            for block in &mut self.blocks {
+                block.begun_ns = block.begun_ns.map(|begun_ns| begun_ns - age_ns as i64);
+                block.known = Known::NOTHING;
+            }
         }
         self.watch = refresh.map(|step| Watch::new(step, luns, blocks_per_lun));
         (0..self.blocks.len() as u32).for_each(|block| self.list(block));
     }
-
-    /// Has a block with data looked at when it may first have to be rewritten, if blocks are watched for.
-    fn list(&mut self, block: u32) {
-        let Some(watch) = &self.watch else { return };
-        if watch.lists(block) {
-            // It will be looked at earlier, for the data that were there before.
-            return;
-        }
-        if let Some(at_ns) = self.worn_ns(block, watch.step)
-            && let Some(watch) = &mut self.watch
-        {
-            watch.list(block, at_ns);
-        }
-    }
-
-    /// Returns when a block that is not read meanwhile will need retry step `step`, ns; `None`: never, or not within a
-    /// century.
-    fn worn_ns(&self, block: u32, step: u32) -> Option<u64> {
-        let [.., c, _, e] = self.rates.exponents;
-        let block = &self.blocks[block as usize];
-        let rate = self.limits[step as usize - 1] / self.codeword_bits;
-        let left = rate - block.fixed - block.disturb * libm::pow(f64::from(block.reads), e);
-        let begun_ns = block.begun_ns?;
-        if rate >= MOST {
-            return None;
-        }
-        if left < 0.0 {
-            return Some(self.now_ns);
-        }
-        if c == 0.0 {
-            // Data that have lain are as bad as they will get.
-            return (block.retention > left).then_some(self.now_ns);
-        }
-        let age_ns = libm::pow(left / block.retention, 1.0 / c) * HOUR_NS;
-        // One more: at that moment the limit is only reached.
-        let at_ns = begun_ns as f64 + age_ns + 1.0;
-        (at_ns < CENTURY_NS).then(|| (at_ns.max(0.0) as u64).max(self.now_ns))
-    }
-
-    /// Takes a block of a LUN that is to be rewritten: its next read would need the step from which on blocks are.
-    pub(super) fn take_worn(&mut self, lun: u32) -> Option<u32> {
-        loop {
-            let watch = self.watch.as_mut()?;
-            let (block, step) = (watch.take(lun)?, watch.step);
-            // It may have been erased since it was found.
-            if self.is_worn(block, step) {
-                return Some(block);
-            }
-            self.list(block);
-        }
-    }
-
-    /// Puts a block that cannot be rewritten now back in its line.
-    pub(super) fn put_back(&mut self, block: u32) {
-        if let Some(watch) = &mut self.watch {
-            watch.want(block);
-        }
-    }
-
-    /// Looks at the blocks that are due; returns when the next one is, ns.
-    pub(super) fn look(&mut self) -> Option<u64> {
-        loop {
-            let watch = self.watch.as_mut()?;
-            let Some(block) = watch.take_due(self.now_ns) else { return watch.next_ns() };
-            let step = watch.step;
-            if self.is_worn(block, step) {
-                self.put_back(block);
-            } else if let Some(at_ns) = self.worn_ns(block, step)
-                && let Some(watch) = &mut self.watch
-            {
-                // The logarithms may be off by a moment.
-                watch.list(block, at_ns.max(self.now_ns + MOMENT_NS));
-            }
-        }
-    }
-
-    /// Whether a block has data whose next read would need a step of at least `step`.
-    fn is_worn(&self, block: u32, step: u32) -> bool {
-        self.blocks[block as usize].begun_ns.is_some()
-            && self.needed(block).is_none_or(|needed| needed >= step)
-    }
 }
 
-const CENTURY_NS: f64 = 100.0 * 365.0 * 24.0 * HOUR_NS;
-/// How long a block that is nearly worn is left alone.
+/// How long a block that is nearly worn is left alone, and how long a step is sure at least.
 const MOMENT_NS: u64 = 1_000_000;

@@ -34,6 +34,7 @@ impl Log {
     /// Prepares the log for [`Log::background_step`].
     pub(crate) fn collect_in_background(&mut self) {
         let luns = self.luns.len();
+        self.chooses = true;
         self.background = Some(Box::new(Background { victims: vec![NONE; luns], gainless: vec![0; luns] }));
     }
 

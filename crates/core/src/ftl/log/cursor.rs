@@ -68,6 +68,12 @@ impl Log {
             && (0..).zip(&self.cursor.luns).any(|(front, &lun)| self.is_begun_in(lun, front))
     }
 
+    /// Whether, before a write, its page buffer or its LUN is to be chosen, or a collection to be finished.
+    #[inline]
+    pub(crate) fn chooses(&self) -> bool {
+        self.chooses
+    }
+
     /// Turns to the page buffer of the front that takes an owner's next version, if slots are smaller than pages.
     #[inline(never)] // keeps the path of most writes short
     pub(super) fn choose_buffer_of_front(

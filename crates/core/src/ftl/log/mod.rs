@@ -180,6 +180,8 @@ pub struct Log {
     placed: Option<Box<Placed>>,
     /// The SLC cache, if there is one.
     slc: Option<Box<SlcCache>>,
+    /// Whether something must be chosen or finished before a write ([`Log::chooses`]).
+    chooses: bool,
     /// What is collected in the background; exists only during a run.
     background: Option<Box<Background>>,
     /// The live slots of the block being collected, with their owners.
@@ -217,6 +219,7 @@ impl Log {
             fronts: Fronts::new(space.luns, 0, false),
             placed: None,
             slc: None,
+            chooses: shape.dynamic,
             background: None,
             leaving: Vec::with_capacity(space.slots_per_block as usize),
             trims: None,

@@ -97,6 +97,7 @@ impl Log {
             assert!(!needs.speeds, "a page is filled by one write");
             self.cursor.luns = (0..fronts).map(|front| front % luns).collect();
         }
+        self.chooses = true;
         self.placed = Some(Box::new(Placed {
             policy,
             by_speed: needs.speeds,

@@ -84,7 +84,7 @@ impl<N: Copy + Default> Entries<N> {
     }
 
     /// Adds a clean entry; returns its id.
-    #[inline]
+    #[inline(always)] // called for every miss
     pub(super) fn insert<P: Policy<Note = N>>(&mut self, policy: &mut P, lpn: u32, load: u32) -> u32 {
         let id = self.slab.insert(lpn, Mapping { load, ..Mapping::default() });
         policy.insert(self, id);
@@ -108,7 +108,7 @@ impl<N: Copy + Default> Entries<N> {
     }
 
     /// Makes room for an entry, by evicting another one if the cache is full.
-    #[inline]
+    #[inline(always)] // called for every miss
     pub(super) fn make_room<P: Policy<Note = N>>(&mut self, policy: &mut P, context: &mut Context) {
         if self.slab.is_full() {
             let id = policy.victim(self);

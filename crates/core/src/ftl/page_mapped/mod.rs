@@ -125,11 +125,13 @@ impl<T: Translation> PageMapped<T> {
             translation.moved(lpn, pages);
         };
         let mut under = Under { slots, pool, work };
-        data.choose_buffer(&mut under, owner, cause, &mut |lpn| moved(lpn, pages));
-        data.choose_lun(under.work);
-        // Finishing a collection programs pages, which may move the cursor.
-        while data.end_short(&mut under, owner, &mut |lpn| moved(lpn, pages)) {
+        if data.chooses() {
+            data.choose_buffer(&mut under, owner, cause, &mut |lpn| moved(lpn, pages));
             data.choose_lun(under.work);
+            // Finishing a collection programs pages, which may move the cursor.
+            while data.end_short(&mut under, owner, &mut |lpn| moved(lpn, pages)) {
+                data.choose_lun(under.work);
+            }
         }
         let lun = data.write_lun(owner);
         if T::ON_FLASH && data.wants_block(lun) && under.pool.free(lun) == 0 {
