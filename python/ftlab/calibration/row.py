@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -88,21 +88,26 @@ def fault(row: Row) -> str | None:
     for (low, less), (high, more) in pairwise(known):
         if less > more:
             return f"{low} ({less:g}) is above {high} ({more:g}): are the columns swapped?"
+    return _loop_fault(row) or _tail_fault(row.mean_us, known)
+
+
+def _tail_fault(mean_us: float, known: Sequence[tuple[str, float]]) -> str | None:
+    """Returns which percentile cannot belong to this mean."""
     for name, value in known:
         # Markov: no more than one request in N can take N times the mean.
         most = 100 / (100 - PERCENTILES[name])
-        if value > most * row.mean_us * _ROUNDING:
+        if value > most * mean_us * _ROUNDING:
             return (
-                f"{name} ({value:g}) cannot be above {most:g} times mean_us ({row.mean_us:g}): all times are"
+                f"{name} ({value:g}) cannot be above {most:g} times mean_us ({mean_us:g}): all times are"
                 " in microseconds; are the columns swapped?"
             )
-    if known and known[-1][1] < row.mean_us * _LEAST_TAIL:
+    if known and known[-1][1] < mean_us * _LEAST_TAIL:
         name, value = known[-1]
         return (
-            f"{name} ({value:g}) is far below mean_us ({row.mean_us:g}): all times are in microseconds; are"
+            f"{name} ({value:g}) is far below mean_us ({mean_us:g}): all times are in microseconds; are"
             " the columns swapped?"
         )
-    return _loop_fault(row)
+    return None
 
 
 def _loop_fault(row: Row) -> str | None:
@@ -118,7 +123,6 @@ def _loop_fault(row: Row) -> str | None:
         1e-6: "is mean_us in seconds?",
         1 / row.jobs: "is iops that of one job? It is the sum of all jobs",
         1 / row.depth: "did the engine keep one request outstanding? Then depth is 1",
-        row.jobs: "are jobs those of one process?",
     }
     guess = next((text for factor, text in guesses.items() if _near(found / expected, factor)), None)
     return (
