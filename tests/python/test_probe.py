@@ -1,4 +1,4 @@
-"""`ftlab probe`: its job files are what fio and ftlab's own reader of jobs accept, and what they do is said."""
+"""`ftlab probe`: fio and ftlab's own reader of jobs accept its files, which say what they do."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from front import Cli
 from ftlab._core import UserError
 from ftlab.calibration import measured, probe
 from ftlab.calibration.probe_jobs import Probe, destructive, read_only
+from pages import DOCS
 
 PROBES = [*read_only(), *destructive()]
 WRITES = re.compile("rw=(write|randwrite|rw|randrw|trim)")
@@ -23,6 +24,7 @@ SHORTER = {
     r"(ramp_time|runtime)=[0-9]+s": r"\1=2ms",
     r"thinktime=2s": "thinktime=100us",
     r"io_size=1g": "io_size=256k",
+    r"zonerange=64m": "zonerange=1m",
 }
 """What makes a job short enough for a test."""
 
@@ -78,6 +80,14 @@ def test_a_size_is_one_of_fio(tmp_path: Path, size: str) -> None:
     with pytest.raises(UserError, match="write for example 16g, or a share of the drive"):
         probe.write(tmp_path, size=size)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_page_of_the_site_has_the_same_rows(tmp_path: Path) -> None:
+    probe.write(tmp_path, writing=True)
+    page = (DOCS / "probe-a-drive.md").read_text()
+    for folder in (tmp_path, tmp_path / "destructive"):
+        for row in (folder / "README.md").read_text().splitlines():
+            assert not row.startswith("| `") or row in page, row
 
 
 @pytest.mark.skipif(not shutil.which("fio"), reason="fio is not installed")
