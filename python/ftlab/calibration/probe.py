@@ -67,7 +67,7 @@ def write(folder: Path, *, writing: bool = False, size: str = WHOLE, replace: bo
     set, nothing is written if one of the files exists.
 
     Raises:
-        UserError: ``size`` is no size, a file exists, or one cannot be written.
+        UserError: ``size`` is not a size, a file exists, or one cannot be written.
     """
     if not _SIZE.fullmatch(size):
         raise UserError(f"--size {size}: write for example 16g, or a share of the drive such as 50%")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-Say: TypeAlias = Callable[[str], object]
+Tell: TypeAlias = Callable[[str], object]
 """Takes a note for the user."""
 
 OPERATIONS = ("read", "randread", "write", "randwrite", "append", "trim", "randtrim")

@@ -19,7 +19,7 @@ from ftlab.outputs import write_stdout
 )
 @click.option("--replace", is_flag=True, help="Replace files that are there.")
 def probe(jobs: str, destructive: bool, size: str, replace: bool) -> None:
-    """Write job files for fio that measure a drive, for `ftlab calibrate`.
+    """Write job files for fio that measure a drive.
 
     ftlab touches no drive: fio runs the jobs, and you say on which. They only read, unless you ask for
     the others.

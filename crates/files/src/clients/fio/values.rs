@@ -89,7 +89,7 @@ fn split(value: &str) -> Result<Sizes, String> {
     for part in value.split(':') {
         let (bytes, share) = part.split_once('/').unwrap_or((part, ""));
         let share = if share.is_empty() { 0 } else { count(share, 0, 100)? };
-        // As in fio, 0 is no percentage.
+        // As in fio, 0 does not count as a percentage.
         parts.push((size(bytes)?, (share > 0).then_some(share)));
     }
     let given: u64 = parts.iter().filter_map(|part| part.1).sum();
