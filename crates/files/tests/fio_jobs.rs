@@ -51,7 +51,9 @@ fn jobs_meet_in_the_file_that_they_name() {
         let text = format!(
             "[global]\n{named}direct=1\nsize=64k\nrw=write\n[a]\nnumjobs=2\n[b]\nstonewall\nrw=read\n"
         );
-        let (_, log) = play(&settings(), &text);
+        let mut settings = settings();
+        settings.host.merge_limit = Some(0);
+        let (_, log) = play(&settings, &text);
         let of = |op: Op| {
             let mut offsets: Vec<u64> =
                 log.iter().filter(|done| done.op == op).map(|done| done.offset / 4096).collect();
