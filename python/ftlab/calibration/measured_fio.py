@@ -9,12 +9,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ftlab._core import UserError
 from ftlab.calibration.latencies import Latencies, latencies, number, pooled
-from ftlab.calibration.row import LEAST_BLOCK, MOST_BLOCK, MOST_DEPTH, OPERATIONS, Row, Tell, fault, shown
+from ftlab.calibration.row import (
+    LEAST_BLOCK,
+    MOST_BLOCK,
+    MOST_DEPTH,
+    OPERATIONS,
+    Row,
+    Tell,
+    loop_fault,
+    shown,
+    tail_fault,
+)
 
 _START = re.compile(r"^[ \t]*\{", re.MULTILINE)
 _NEXT = re.compile(r"\s*\{")
@@ -201,8 +211,12 @@ def _row(file: str, document: Mapping[str, Any], group: Sequence[_Job], tell: Te
         ),
         *(whole.mean_us, p50, p99, p999, file, first.line, file),
     )
-    if wrong := fault(row):
+    if wrong := loop_fault(row):
         raise _LeftOutError(wrong)
+    if wrong := tail_fault(row):
+        # Some builds of fio write the largest latency of their histogram as every percentile.
+        tell(f"{first.where}: its percentiles are left out: {wrong.partition(':')[0]}")
+        return replace(row, p50_us=None, p99_us=None, p999_us=None)
     return row
 
 
@@ -244,6 +258,9 @@ def _completed(fields: Any) -> bool:
 
 def _load(job: _Job, direction: str, tell: Tell) -> _Load:
     op = job.options.get("rw", job.options.get("readwrite", "read"))
+    # SPDK's engine has an option of its own.
+    if op == "write" and job.options.get("zone_append", "0") != "0":
+        op = "append"
     if op not in OPERATIONS:
         raise _LeftOutError(f"rw={op[:40]} is not one of {', '.join(OPERATIONS)}")
     bs = _block(job.options, direction)
