@@ -118,6 +118,19 @@ def test_several_documents_and_text_before_them(tmp_path: Path) -> None:
     assert warned.split("\n")[first - 1].strip().startswith('"jobname"')
 
 
+def test_interim_reports_of_one_run_are_not_rows(tmp_path: Path) -> None:
+    """fio --status-interval=1 reports all jobs again and again; two runs in one file are both read."""
+
+    def report(end_ms: int, elapsed: int, **fields: Any) -> str:
+        document = fio(elapsed=elapsed, **fields)
+        return json.dumps(document | {"timestamp": end_ms // 1000, "timestamp_ms": end_ms})
+
+    first = [report(1_001_300, 2), report(1_002_300, 3), report(1_003_100, 4)]
+    again = [report(1_004_400, 2), report(1_005_200, 2, read=READ | {"iops": 50_500.0})]
+    rows, notes = read(tmp_path, "\n".join(first + again))
+    assert ([row.iops for row in rows], [row.line for row in rows], notes) == ([5e4, 50_500.0], [3, 5], [])
+
+
 def test_figures_that_fio_does_not_have(tmp_path: Path) -> None:
     text = json.dumps(FIO).replace('"stddev": 9.0', '"stddev": -nan').replace("300000", "nan")
     assert read(tmp_path, text)[0][0].p999_us is None

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from ftlab._core import UserError
@@ -103,20 +104,49 @@ def read_fio(file: str, text: str, tell: Tell) -> list[Row]:
     Raises:
         UserError: no document is there, it is damaged, or it is not fio's.
     """
+    documents = list(_documents(file, text))
+    if not documents:
+        raise UserError(
+            f"{file}: holds no JSON; measure with fio --output-format=json+ --output=NAME.json NAME.fio"
+        )
     rows: list[Row] = []
-    count = 0
-    for place, document, lines in _documents(file, text):
-        count += 1
-        for group in _groups(place, document, lines):
+    for (place, document, lines), after in zip_longest(documents, documents[1:]):
+        groups = _groups(place, document, lines)
+        if after is not None and _is_interim(document, after[1]):
+            continue
+        for group in groups:
             try:
                 rows.append(_row(file, document, group, tell))
             except _LeftOutError as reason:
                 tell(f"{group[0].where}: left out: {reason}")
-    if not count:
-        raise UserError(
-            f"{file}: holds no JSON; measure with fio --output-format=json+ --output=NAME.json NAME.fio"
-        )
     return rows
+
+
+def _is_interim(document: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Returns whether the document after this one reports the same run of fio again (--status-interval)."""
+    begun_ms, written_ms = _begun_ms(after), _written_ms(document)
+    if begun_ms is None or written_ms is None or _names(document) != _names(after):
+        return False
+    # fio rounds up to seconds how long it ran.
+    return begun_ms <= written_ms - 1000
+
+
+def _names(document: Mapping[str, Any]) -> list[Any]:
+    listed = document.get("jobs")
+    return [job.get("jobname") for job in listed if isinstance(job, dict)] if isinstance(listed, list) else []
+
+
+def _written_ms(document: Mapping[str, Any]) -> float | None:
+    seconds = number(document.get("timestamp"))
+    return number(document.get("timestamp_ms")) or (seconds and seconds * 1000)
+
+
+def _begun_ms(document: Mapping[str, Any]) -> float | None:
+    listed, written = document.get("jobs"), _written_ms(document)
+    if written is None or not isinstance(listed, list):
+        return None
+    ran_s = [number(job.get("elapsed")) or 0 for job in listed if isinstance(job, dict)]
+    return written - max(ran_s, default=0) * 1000
 
 
 def _documents(file: str, text: str) -> Iterator[tuple[str, dict[str, Any], list[int]]]:
