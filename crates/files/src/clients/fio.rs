@@ -115,9 +115,9 @@ pub struct Job {
     pub offset: Extent,
     /// The job's part of the file; a share is one of the drive.
     pub size: Extent,
-    /// What one pass transfers (`io_size`), if it is not `size`; a share is one of `size`.
-    pub io_size: Option<Extent>,
-    /// Number of passes.
+    /// Bytes that the job transfers (`io_size`), if they are not `size`.
+    pub io_size: Option<u64>,
+    /// How often it transfers that.
     pub loops: u64,
     /// Zones, if the job goes from one to the next.
     pub strides: Option<Strides>,

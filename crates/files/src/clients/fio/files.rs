@@ -14,8 +14,8 @@ pub(crate) struct Place {
     pub first: u64,
     /// Bytes of the worker's part.
     pub bytes: u64,
-    /// Bytes that one pass transfers.
-    pub pass: u64,
+    /// Bytes that the worker transfers, once for each of the job's `loops`.
+    pub limit: u64,
     /// Number of the worker that makes the file.
     pub owner: u32,
     /// Bytes of the file.
@@ -33,12 +33,12 @@ pub(crate) fn files(jobs: &[Job], whole: u64) -> Result<Vec<Place>, String> {
     let mut places: Vec<Place> = Vec::new();
     let mut named: HashMap<&str, u32> = HashMap::new();
     for job in jobs {
-        let (first, bytes, pass) = part(job, whole).map_err(|why| format!("job \"{}\": {why}", job.name))?;
+        let (first, bytes, limit) = part(job, whole).map_err(|why| format!("job \"{}\": {why}", job.name))?;
         for _ in 0..job.numjobs {
             let number = places.len() as u32;
             let owner = job.file.as_deref().map_or(number, |name| *named.entry(name).or_insert(number));
             let laid_out = job.read_percent > 0 && !job.direct;
-            places.push(Place { first, bytes, pass, owner, file: first + bytes, laid_out });
+            places.push(Place { first, bytes, limit, owner, file: first + bytes, laid_out });
             let place = places[number as usize];
             let made = &mut places[owner as usize];
             made.file = made.file.max(place.file);
@@ -48,7 +48,7 @@ pub(crate) fn files(jobs: &[Job], whole: u64) -> Result<Vec<Place>, String> {
     Ok(places)
 }
 
-/// Returns where a job's part of its file begins, the part's bytes, and the bytes of one pass.
+/// Returns where a job's part of its file begins, the part's bytes, and the bytes to transfer.
 pub(super) fn part(job: &Job, whole: u64) -> Result<(u64, u64, u64), String> {
     let share = |percent: u64| (u128::from(whole) * u128::from(percent) / 100) as u64 / UNIT * UNIT;
     let first = match job.offset {
@@ -71,13 +71,9 @@ pub(super) fn part(job: &Job, whole: u64) -> Result<(u64, u64, u64), String> {
             return Err("bs is larger than zonerange".into());
         }
     }
-    let pass = match job.io_size {
-        None => bytes,
-        Some(Extent::Bytes(bytes)) => bytes,
-        Some(Extent::Percent(percent)) => (u128::from(bytes) * u128::from(percent) / 100) as u64,
-    };
-    if pass < job.block[0].least().min(job.block[1].least()) {
+    let limit = job.io_size.unwrap_or(bytes);
+    if limit < job.block[0].least().min(job.block[1].least()) {
         return Err("bs is larger than io_size".into());
     }
-    Ok((first, bytes, pass))
+    Ok((first, bytes, limit))
 }

@@ -262,7 +262,7 @@ fn set(draft: &mut Draft, option: &str, value: &str) -> Result<(), String> {
             job.size = extent(value).map_err(of)?;
             draft.sized = true;
         }
-        "io_size" | "io_limit" => job.io_size = Some(extent(value).map_err(of)?),
+        "io_size" | "io_limit" => job.io_size = Some(size(value).map_err(of)?),
         "loops" => job.loops = count(value, 1, 1 << 32).map_err(of)?,
         "rwmixread" => draft.mix = count(value, 0, 100).map_err(of)?,
         "rwmixwrite" => draft.mix = 100 - count(value, 0, 100).map_err(of)?,

@@ -81,14 +81,11 @@ fn only(options: &str) -> Result<Job, String> {
 
 #[test]
 fn parts_of_a_drive() {
-    let job = only("size=50%\noffset=10%\nio_size=20%\n").unwrap();
-    assert_eq!(
-        (job.offset, job.size, job.io_size),
-        (Extent::Percent(10), Extent::Percent(50), Some(Extent::Percent(20)))
-    );
+    let job = only("size=50%\noffset=10%\nio_size=64k\n").unwrap();
+    assert_eq!((job.offset, job.size, job.io_size), (Extent::Percent(10), Extent::Percent(50), Some(65_536)));
     let places = files(&[job], 1_000_000).unwrap();
     // Shares of the drive are whole pages.
-    assert_eq!((places[0].first, places[0].bytes, places[0].pass), (98_304, 499_712, 99_942));
+    assert_eq!((places[0].first, places[0].bytes, places[0].limit), (98_304, 499_712, 65_536));
     // What begins behind the offset ends with the drive.
     let places = files(&[only("size=100%\noffset=256k\n").unwrap()], 1 << 20).unwrap();
     assert_eq!((places[0].first, places[0].bytes, places[0].file), (256 << 10, 768 << 10, 1 << 20));

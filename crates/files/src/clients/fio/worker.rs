@@ -46,10 +46,8 @@ pub struct Worker {
     measured: bool,
     /// Number of bytes requested since then, by reads and by writes.
     bytes: [u64; 2],
-    /// Number of bytes requested in this pass.
+    /// Number of bytes requested since the worker began at the beginning of its part of the file.
     pass: u64,
-    /// Number of passes after this one.
-    passes_left: u64,
     /// Where the zone begins in the worker's part of the file, and number of bytes requested in it.
     zone: (u64, u64),
     /// Offset in the zone of the next sequential request; without zones, in the worker's part of the file.
@@ -114,7 +112,6 @@ impl Worker {
             measured: false,
             bytes: [0; 2],
             pass: 0,
-            passes_left: job.loops - 1,
             zone: (0, 0),
             at: 0,
             unsynced: 0,
@@ -181,12 +178,17 @@ impl Worker {
     /// Returns whether the load is over; before it is measured, nothing ends it.
     fn is_over(&self, now_ns: u64) -> bool {
         let late = self.job.runtime_ns.is_some_and(|runtime| now_ns - self.begun_ns >= runtime);
-        late || (self.pass_is_over() && self.passes_left == 0)
+        let limit = self.place.limit.saturating_mul(self.job.loops);
+        late || (!self.job.time_based && self.bytes[0] + self.bytes[1] + self.least() > limit)
     }
 
+    /// Returns whether the job begins again: `io_size` and `loops` can ask for more than the part of the file.
     fn pass_is_over(&self) -> bool {
-        let least = self.job.block[0].least().min(self.job.block[1].least());
-        !self.job.time_based && self.pass + least > self.place.pass
+        !self.job.time_based && self.pass + self.least() > self.place.bytes
+    }
+
+    fn least(&self) -> u64 {
+        self.job.block[0].least().min(self.job.block[1].least())
     }
 
     /// Begins to measure after the ramp: what the load has done until then does not count.
@@ -256,13 +258,11 @@ impl Worker {
         self.request(half)
     }
 
-    /// Begins the next pass (fio's `loops`) when the requests of this one have ended: from the beginning of the file,
-    /// and with a cold page cache.
+    /// Begins again when the requests of this pass have ended: at the beginning of the part, with a cold page cache.
     fn next_pass(&mut self, moment: Moment) -> Step {
         if moment.outstanding > 0 {
             return Step::Await;
         }
-        self.passes_left -= 1;
         (self.pass, self.zone, self.at) = (0, (0, 0), 0);
         if self.job.direct { self.load(moment) } else { Step::Do(FileOp::Forget(0)) }
     }
