@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::{Extent, Job};
 
-/// Sizes given as a share of the drive are multiples of this, so that files consist of whole pages.
+/// Offsets and sizes given as a share of the drive are multiples of this, so that files consist of whole pages; an offset
+/// is also one of the smallest request, as in fio.
 const UNIT: u64 = 4096;
 
 /// What a worker does with its file.
@@ -50,14 +51,15 @@ pub(crate) fn files(jobs: &[Job], whole: u64) -> Result<Vec<Place>, String> {
 
 /// Returns where a job's part of its file begins, the part's bytes, and the bytes to transfer.
 pub(super) fn part(job: &Job, whole: u64) -> Result<(u64, u64, u64), String> {
-    let share = |percent: u64| (u128::from(whole) * u128::from(percent) / 100) as u64 / UNIT * UNIT;
+    let least = job.block[0].least().min(job.block[1].least());
+    let share = |percent: u64| (u128::from(whole) * u128::from(percent) / 100) as u64;
     let first = match job.offset {
         Extent::Bytes(bytes) => bytes,
-        Extent::Percent(percent) => share(percent),
+        Extent::Percent(percent) => share(percent).next_multiple_of(least.max(UNIT)),
     };
     let bytes = match job.size {
         Extent::Bytes(bytes) => bytes,
-        Extent::Percent(percent) => share(percent).min(whole.saturating_sub(first)),
+        Extent::Percent(percent) => share(percent).min(whole.saturating_sub(first)) / UNIT * UNIT,
     };
     let largest = job.block[0].most().max(job.block[1].most());
     if bytes < largest {
@@ -72,7 +74,7 @@ pub(super) fn part(job: &Job, whole: u64) -> Result<(u64, u64, u64), String> {
         }
     }
     let limit = job.io_size.unwrap_or(bytes);
-    if limit < job.block[0].least().min(job.block[1].least()) {
+    if limit < least {
         return Err("bs is larger than io_size".into());
     }
     Ok((first, bytes, limit))

@@ -65,8 +65,8 @@ struct Draft {
     mix: u64,
     sized: bool,
     rate_iops: [u64; 2],
-    /// `zonemode`, if it was given: whether it is `strided`.
-    strided: Option<bool>,
+    /// Whether `zonemode` is `strided`.
+    strided: bool,
     zone_bytes: u64,
     zone_range: u64,
     zone_skip: u64,
@@ -106,7 +106,7 @@ impl Draft {
             mix: 50,
             sized: false,
             rate_iops: [0; 2],
-            strided: None,
+            strided: false,
             zone_bytes: 0,
             zone_range: 0,
             zone_skip: 0,
@@ -143,16 +143,18 @@ impl Draft {
         Ok(self.job)
     }
 
-    /// Returns the zones, if the job has any: as in fio, `zonesize` alone asks for them.
+    /// Returns the zones, if the job has any.
     fn strides(&self) -> Result<Option<Strides>, String> {
         let bytes = self.zone_bytes;
-        match self.strided {
-            Some(false) => return Ok(None),
-            None if bytes == 0 => return Ok(None),
-            _ => {}
-        }
-        if bytes == 0 {
-            return Err("zonemode=strided without zonesize; write for example zonesize=4k".into());
+        match (self.strided, bytes > 0) {
+            (false, false) => return Ok(None),
+            (false, true) => {
+                return Err("zonesize without zonemode=strided; add it, or leave both out".into());
+            }
+            (true, false) => {
+                return Err("zonemode=strided without zonesize; write for example zonesize=4k".into());
+            }
+            (true, true) => {}
         }
         let range = if self.zone_range > 0 { self.zone_range } else { bytes };
         Ok(Some(Strides { bytes, range, skip: self.zone_skip }))
@@ -293,8 +295,8 @@ fn zone(draft: &mut Draft, option: &str, value: &str) -> Result<(), String> {
     match option {
         "zonemode" => {
             draft.strided = match value {
-                "none" => Some(false),
-                "strided" => Some(true),
+                "none" => false,
+                "strided" => true,
                 _ => return Err(of(format!("\"{value}\" is not one of none, strided"))),
             }
         }

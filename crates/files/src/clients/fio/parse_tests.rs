@@ -84,8 +84,8 @@ fn parts_of_a_drive() {
     let job = only("size=50%\noffset=10%\nio_size=64k\n").unwrap();
     assert_eq!((job.offset, job.size, job.io_size), (Extent::Percent(10), Extent::Percent(50), Some(65_536)));
     let places = files(&[job], 1_000_000).unwrap();
-    // Shares of the drive are whole pages.
-    assert_eq!((places[0].first, places[0].bytes, places[0].limit), (98_304, 499_712, 65_536));
+    // Shares of the drive are whole pages, and an offset is rounded up.
+    assert_eq!((places[0].first, places[0].bytes, places[0].limit), (102_400, 499_712, 65_536));
     // What begins behind the offset ends with the drive.
     let places = files(&[only("size=100%\noffset=256k\n").unwrap()], 1 << 20).unwrap();
     assert_eq!((places[0].first, places[0].bytes, places[0].file), (256 << 10, 768 << 10, 1 << 20));
@@ -127,18 +127,24 @@ fn zones_of_a_file() {
     let strides = Strides { bytes: 4096, range: 8192, skip: 16_384 };
     let given = "zonesize=4k\nzonerange=8k\nzoneskip=16k\n";
     assert_eq!(zones(&format!("zonemode=strided\n{given}")).unwrap(), Some(strides));
-    assert_eq!(zones(given).unwrap(), Some(strides));
-    assert_eq!(zones(&format!("zonemode=none\n{given}")).unwrap(), None);
-    assert_eq!(zones("zonesize=8k\n").unwrap(), Some(Strides { bytes: 8192, range: 8192, skip: 0 }));
-    assert_eq!(zones("zoneskip=8k\n").unwrap(), None);
+    // As fio itself does.
+    assert!(zones(given).unwrap_err().contains("zonesize without zonemode=strided; add it, or leave both"));
+    assert!(
+        zones(&format!("zonemode=none\n{given}")).unwrap_err().contains("zonesize without zonemode=strided")
+    );
+    let whole = Strides { bytes: 8192, range: 8192, skip: 0 };
+    assert_eq!(zones("zonemode=strided\nzonesize=8k\n").unwrap(), Some(whole));
+    assert_eq!(zones("zonemode=none\nzoneskip=8k\n").unwrap(), None);
     assert!(
         zones("zonemode=strided\n").unwrap_err().contains("zonemode=strided without zonesize; write for")
     );
     assert!(zones("zonemode=zbd\n").unwrap_err().contains("zonemode: \"zbd\" is not one of none, strided"));
     assert!(
-        zones("zonesize=2m\n").unwrap_err().contains("zonerange of 2097152 B is larger than size, 1048576 B")
+        zones("zonemode=strided\nzonesize=2m\n")
+            .unwrap_err()
+            .contains("zonerange of 2097152 B is larger than size, 1048576 B")
     );
-    assert!(zones("zonesize=2k\n").unwrap_err().contains("bs is larger than zonerange"));
+    assert!(zones("zonemode=strided\nzonesize=2k\n").unwrap_err().contains("bs is larger than zonerange"));
     assert!(zones("zonefill=1\n").unwrap_err().contains("option zonefill is not read by ftlab"));
 }
 
