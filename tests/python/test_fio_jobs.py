@@ -24,7 +24,7 @@ SEQUENTIAL = {
     "strides": f"rw=read\n{STRIDED}\nzonesize=4k\nzoneskip=12k\nio_size=16k",
     "half of each zone": f"rw=read\n{STRIDED}\nzonesize=8k\nzonerange=16k\nzoneskip=16k\nio_size=16k",
     "each zone twice": f"rw=read\n{STRIDED}\nzonesize=16k\nzonerange=8k\nzoneskip=8k\nio_size=24k",
-    "strides over the drive": "rw=read\nsize=100%\nio_size=24k\nzonemode=strided\nzonesize=4k\nzoneskip=4092k",
+    "strides over it all": "rw=read\nsize=100%\nio_size=24k\nzonemode=strided\nzonesize=4k\nzoneskip=4092k",
     "zones far apart": f"rw=read\n{STRIDED}\nzonesize=4k\nzoneskip=1g\nio_size=12k\noffset=1m",
     "two jobs": "rw=write\nsize=8k\n[b]\nstonewall\nrw=read\nsize=12k\nbs=2k",
 }
