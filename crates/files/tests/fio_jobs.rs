@@ -6,8 +6,9 @@ use clients::run_files;
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::Completion;
 use ftlab_core::workload::Op;
-use ftlab_files::clients::{Clients, fio};
+use ftlab_files::clients::{Client, Clients, FileOp, Moment, Step, fio};
 use ftlab_files::settings::{Files, Settings};
+use proptest::prelude::*;
 
 fn settings() -> Settings {
     common::settings().into()
@@ -99,4 +100,68 @@ fn the_files_must_fit_the_device() {
     assert!(
         refused(&cached, "[a]\nsize=50%\n").contains("job \"a\": size and offset are shares of a drive, and")
     );
+}
+
+const OPTIONS: &str = "rw bs bssplit blockalign iodepth filename offset size io_size loops zonemode zonesize zonerange \
+    zoneskip rwmixread random_distribution fsync rate rate_iops thinktime thinktime_blocks ramp_time runtime \
+    time_based numjobs stonewall direct";
+const VALUES: &str = "0 1 3 7 512 1k 4k 8k,4k 12k 64k 1m 1t 4611686018427387903 1% 50% 100% read write randread \
+    randwrite rw randrw strided none zipf:1.1 pareto:0.2 zoned:60/10:40/90 4k/60:16k/40 1k/:2k/,4k 1us 20ms 1h x -1 \
+    4k/ : ,";
+
+/// Makes lines of a job file, of which many are refused.
+fn line() -> impl Strategy<Value = String> {
+    let words = |text: &'static str| prop::sample::select(text.split_whitespace().collect::<Vec<_>>());
+    let usual = prop_oneof![
+        Just("zonemode=strided".into()),
+        Just("size=256k".into()),
+        Just("rw=randrw".into()),
+        Just("[next]".into()),
+    ];
+    let any = (words(OPTIONS), words(VALUES));
+    prop_oneof![1 => usual, 4 => any.prop_map(|(option, value)| format!("{option}={value}"))]
+}
+
+/// Takes some steps of a client on a device whose requests take 10 us each; returns offset and size of the requests.
+fn steps(client: &mut Client) -> Vec<(u64, u64)> {
+    let (mut now_ns, mut outstanding, mut requests) = (0, 0, Vec::new());
+    for _ in 0..200 {
+        let step = client.next(Moment { now_ns, outstanding });
+        match step {
+            Step::Start(op) | Step::Do(op) => {
+                if let FileOp::Read { offset, size, .. } | FileOp::Write { offset, size, .. } = op {
+                    requests.push((offset, size));
+                }
+                outstanding += u32::from(matches!(step, Step::Start(_)));
+            }
+            Step::Await => (now_ns, outstanding) = (now_ns + 10_000, outstanding - 1),
+            Step::Until(at_ns) => {
+                assert!(at_ns >= now_ns, "a wait ends in the future");
+                (now_ns, outstanding) = (at_ns, 0);
+            }
+            Step::Gather | Step::Begin | Step::End => {}
+            Step::Done => break,
+        }
+    }
+    requests
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+
+    /// No job file makes the reader or a worker fail, and what is accepted stays on the device.
+    #[test]
+    fn any_job_file_is_refused_or_stays_on_the_device(lines in prop::collection::vec(line(), 0..12)) {
+        let text = format!("[first]\nsize=1m\ndirect=1\n{}\n", lines.join("\n"));
+        let settings = settings();
+        if let Ok(jobs) = fio::parse("a.fio", &text)
+            && let Ok(mut clients) = Clients::of_jobs(&jobs, &settings)
+        {
+            for client in clients.clients.iter_mut().take(8) {
+                for (offset, size) in steps(client) {
+                    prop_assert!(size > 0 && offset + size <= settings.user_bytes(), "{text}: {offset} {size}");
+                }
+            }
+        }
+    }
 }
