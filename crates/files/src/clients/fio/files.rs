@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::{Extent, Job};
 
-/// Offsets and sizes given as a share of the drive are multiples of this, so that files consist of whole pages; an offset
-/// is also one of the smallest request, as in fio.
+/// Offsets and sizes given as a share of the drive are multiples of this, so that files consist of whole pages; an
+/// offset is also one of the smallest request, as in fio.
 const UNIT: u64 = 4096;
 
 /// What a worker does with its file.

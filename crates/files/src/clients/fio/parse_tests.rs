@@ -52,8 +52,8 @@ fn distributions() {
 fn what_is_not_read_is_refused_by_name_and_line() {
     assert_eq!(
         refused("[a]\nsize=1m\nverify=crc32c\n"),
-        "a.fio:3: option verify is not read by ftlab\n  it knows rw, bs, bssplit, blockalign, iodepth, filename, offset, \
-         size, io_size, loops, zonemode, zonesize, zonerange, zoneskip, rwmixread, rwmixwrite, random_distribution, \
+        "a.fio:3: option verify is not read by ftlab\n  it knows rw, bs, bssplit, blockalign, iodepth, filename, \
+         offset, size, io_size, loops, zonemode, zonesize, zonerange, zoneskip, rwmixread, rwmixwrite, random_distribution, \
          fsync, rate, rate_iops, thinktime, thinktime_blocks, ramp_time, runtime, time_based, numjobs, stonewall, \
          direct, buffered"
     );

@@ -310,8 +310,8 @@ impl Worker {
         if self.job.direct { Step::Start(op) } else { Step::Do(op) }
     }
 
-    /// Returns where the zone of the next request begins in the worker's part of the file, and the zone's bytes; without
-    /// zones, the part is one.
+    /// Returns where the zone of the next request begins in the worker's part of the file, and the zone's bytes;
+    /// without zones, the part is one.
     fn zone(&mut self) -> (u64, u64) {
         let Some(strides) = self.job.strides else { return (0, self.place.bytes) };
         if self.zone.1 >= strides.bytes {
