@@ -2,9 +2,14 @@
 chip.
 
 The model was written from Kim and Lee (ICSOFT 2020, section 3), spec/msftl.md and DEVIATIONS.md. The part of
-the map that has been used is in RAM; a flush gathers units of it (16 KiB, 4 KiB, or a segment). There is no
-garbage collection of user or translation blocks: the loads are too small for that. Requests are (arrival_ns,
-op, first page, pages).
+the map that has been used is in RAM, or as much of it as a cache holds; a flush gathers units of it (16 KiB,
+4 KiB, or a segment). There is no garbage collection of user or translation blocks: the loads are too small
+for that. Requests are (arrival_ns, op, first page, pages).
+
+With a bounded cache, which the paper does not have, the entry that leaves is DFTL's victim. If it is dirty,
+its unit is written, in one page with the next units that have updates. No independent witness, since no text
+says it and ftlab was asked: behind the last unit the next one is the lowest; a flush of the host begins the
+amount anew even if nothing is dirty.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import traces
+from .cache import LruList, SegmentedLruList
 
 READ_NS, PROGRAM_NS = 49_000, 600_000
 PAGE = 16 << 10
@@ -29,11 +35,16 @@ Request = tuple[int, str, int, int]
 
 @dataclass
 class Case:
-    """An FTL, the number of pages of data that leads to a flush, and a trace."""
+    """An FTL, its cache, the number of pages of data that leads to a flush, and a trace."""
 
     unit: str
-    flush_pages: int
+    flush_pages: int | None
+    """None: mappings are written only when their entries are evicted, or at a flush of the host."""
     trace: list[Request]
+    entries: int | None = None
+    """For how many entries the cache has room; None: for all."""
+    policy: str = "slru"
+    load: str = "entry"
 
 
 @dataclass
@@ -55,49 +66,85 @@ class Model:
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        self.entries = UNITS[case.unit] // ENTRY
+        self.per_unit = UNITS[case.unit] // ENTRY
         self.units_of_page = PAGE // UNITS[case.unit]
         # For each unit that is on flash, the translation page that holds it.
         self.at: dict[int, int] = {}
-        self.cached: set[int] = set()
+        self.cached = LruList(case.entries) if case.policy == "lru" else SegmentedLruList(case.entries)
         self.dirty: set[int] = set()
         self.since = 0
         self.now = 0
         self.out = Outcome()
 
+    def unit_of(self, lpn: int) -> int:
+        return lpn // self.per_unit
+
     def flush(self) -> None:
         """Writes all units that have an update, in ascending order, gathered into pages."""
-        units = sorted({lpn // self.entries for lpn in self.dirty})
-        read: set[int] = set()
+        units = sorted({self.unit_of(lpn) for lpn in self.dirty})
+        read = self.sources(units)
         for first in range(0, len(units), self.units_of_page):
-            together = units[first : first + self.units_of_page]
-            read |= {self.at[unit] for unit in together if unit in self.at}
-            self.program(together)
+            self.program(units[first : first + self.units_of_page])
         self.read(len(read))
-        self.out.updated += len(self.dirty)
-        self.dirty.clear()
         self.since = 0
+
+    def sources(self, units: list[int]) -> set[int]:
+        """Returns the translation pages that hold old versions of units."""
+        return {self.at[unit] for unit in units if unit in self.at}
 
     def program(self, units: list[int]) -> None:
         self.out.programs += 1
-        self.out.carried += len(units) * self.entries
+        self.out.carried += len(units) * self.per_unit
         self.now += PROGRAM_NS
         self.at.update(dict.fromkeys(units, -self.out.programs))
+        written = {lpn for lpn in self.dirty if self.unit_of(lpn) in units}
+        self.out.updated += len(written)
+        self.dirty -= written
 
     def read(self, pages: int) -> None:
         self.out.reads += pages
         self.now += pages * READ_NS
 
+    # --- a bounded cache -------------------------------------------------------------------------
+
+    def make_room(self) -> None:
+        if not self.cached.full():
+            return
+        victim = self.cached.pop_victim()
+        if victim in self.dirty:
+            units = self.together(self.unit_of(victim))
+            read = self.sources(units)
+            self.program(units)
+            self.read(len(read))
+
+    def together(self, unit: int) -> list[int]:
+        """Returns a victim's unit and the next ones with updates, as many as a page holds."""
+        dirty = {self.unit_of(lpn) for lpn in self.dirty} | {unit}
+        return sorted(dirty, key=lambda other: (other < unit, other))[: self.units_of_page]
+
+    def translate(self, op: str, lpn: int, rest: range) -> None:
+        if self.cached.holds(lpn):
+            self.out.hits += 1
+            return self.cached.touch(lpn)
+        if op != "R":
+            # A write needs no old entry.
+            self.out.hits += 1
+            self.make_room()
+            return self.cached.insert(lpn)
+        self.out.misses += 1
+        self.make_room()
+        self.read(self.unit_of(lpn) in self.at)
+        for other in reversed(rest) if self.case.load == "request" else ():
+            if self.unit_of(other) == self.unit_of(lpn) and not self.cached.holds(other):
+                self.cached.insert(other)
+                self.make_room()
+        return self.cached.insert(lpn)
+
     def serve(self, op: str, first: int, pages: int) -> None:
-        if op == "F" and self.dirty:
+        if op == "F" and self.case.flush_pages is not None:
             self.flush()
         for lpn in range(first, first + pages):
-            if op == "R" and lpn not in self.cached:
-                self.out.misses += 1
-                self.read(lpn // self.entries in self.at)
-            else:
-                self.out.hits += 1
-            self.cached.add(lpn)
+            self.translate(op, lpn, range(lpn + 1, first + pages))
             if op == "R":
                 self.now += READ_NS
                 continue
@@ -128,7 +175,13 @@ def case(seed: int) -> Case:
         first = end if draw.random() < 0.3 and end + pages < region else draw.randrange(region - 6)
         end = first + pages
         trace.append((now, op, 0 if op == "F" else first, pages))
-    return Case(draw.choice(list(UNITS)), draw.choice([1, 2, 7, 30, 100]), trace)
+    case = Case(draw.choice(list(UNITS)), draw.choice([1, 2, 7, 30, 100]), trace)
+    if seed % 2:
+        case.entries = draw.choice([1, 2, 7, 8, 16, 60, 300])
+        case.policy, case.load = draw.choice(["slru", "lru"]), draw.choice(["entry", "entry", "request"])
+        if case.unit != "dftl" and draw.random() < 0.5:
+            case.flush_pages = None
+    return case
 
 
 def settings(case: Case) -> dict[str, Any]:
@@ -137,7 +190,10 @@ def settings(case: Case) -> dict[str, Any]:
         "host.scheduler": "noop",
         "ftl.kind": kind,
         **({"ftl.segment": f"{segment}KiB"} if segment else {}),
-        "ftl.flush": f"{case.flush_pages * PAGE}B",
+        "ftl.flush": "eviction" if case.flush_pages is None else f"{case.flush_pages * PAGE}B",
+        "ftl.mapping_cache": "unlimited" if case.entries is None else f"{case.entries * ENTRY}B",
+        "ftl.cache_policy": case.policy,
+        "ftl.load": case.load,
         "ftl.entry": f"{ENTRY}B",
         "ftl.over_provisioning": "40%",
         "ftl.translation_blocks": 90,
@@ -148,9 +204,9 @@ def settings(case: Case) -> dict[str, Any]:
     }
 
 
-def differences(case: Case) -> list[str]:
-    """Returns how ftlab's completions and counts differ from the model's."""
-    model = Model(case).run()
+def differences(case: Case, model_of: type[Model] = Model) -> list[str]:
+    """Returns how ftlab's completions and counts differ from a model's."""
+    model = model_of(case).run()
     rows, result = traces.timed(settings(case), case.trace, PAGE)
     assert not sum(result["flash"]["erases"].values()), "a load with garbage collection"
     found = [
