@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import random
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from . import plain, traces
 
@@ -220,15 +220,18 @@ class Outcome:
 class Host:
     """A queue of parts in order of arrival, above a device that serves one part at a time."""
 
+    bast: ClassVar[type[BastDevice]] = BastDevice
+    fast: ClassVar[type[FastDevice]] = FastDevice
+
     def __init__(self, case: Case) -> None:
         self.case = case
         filled = USER_BLOCKS * case.block_pages if case.filled else 0
         threshold = case.block_pages // 2
         self.device: Device
         if case.ftl == "bast":
-            self.device = BastDevice(Bast(case.block_pages, case.log_blocks, filled), threshold)
+            self.device = self.bast(Bast(case.block_pages, case.log_blocks, filled), threshold)
         else:
-            self.device = FastDevice(Fast(case.block_pages, case.log_blocks, filled), threshold)
+            self.device = self.fast(Fast(case.block_pages, case.log_blocks, filled), threshold)
         self.device.coop = case.policy == "coop"
         self.now = 0
         self.completes = [0] * len(case.trace)
@@ -368,9 +371,9 @@ def settings(case: Case) -> dict[str, Any]:
     }
 
 
-def differences(case: Case) -> list[str]:
-    """Returns how ftlab's completions and counts differ from the model's."""
-    model = Host(case).run()
+def differences(case: Case, host: type[Host] = Host) -> list[str]:
+    """Returns how ftlab's completions and counts differ from those of a model of the host."""
+    model = host(case).run()
     rows, result = traces.timed(settings(case), case.trace)
     found = [
         f"request {number} {case.trace[number]}: {have} in ftlab, {want} in the model"

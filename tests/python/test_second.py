@@ -4,8 +4,8 @@ The second implementations are those of FTLs that write mappings back after a gi
 (``tests/oracle/units.py``) and of BAST and FAST below noop, irbw, padding and coop (``coop.py``). The times
 by hand are in ``byhand.py``, the comparison of write amplification with closed forms in ``steady.py``.
 ``test_oracle.py`` has TPFTL and CDFTL; ``test_units_oracle.py``, ``test_coop_oracle.py`` and
-``test_mapping_oracle.py`` have deliberate faults. ``FTLAB_CAMPAIGN=20000`` runs that many random cases, and devices of
-4,096 blocks.
+``test_mapping_oracle.py`` have deliberate faults. ``FTLAB_CAMPAIGN=20000`` runs that many random cases, and
+devices of 4,096 blocks.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def test_a_timing_by_hand(kind: str, case: byhand.Case) -> None:
 
 @pytest.mark.xfail(
     strict=True,
-    reason="where reads may overtake or interrupt, a program waits for the end of the one before it in its block",
+    reason="where reads may go first, a program waits for the end of the one before it in its block",
 )
 @pytest.mark.parametrize("case", byhand.CACHED_AND_READS, ids=lambda case: case.name)
 def test_cached_programs_where_reads_may_go_first(case: byhand.Case) -> None:
