@@ -4,7 +4,7 @@ The second implementations are those of FTLs that write mappings back after a gi
 (``tests/oracle/units.py``) and of BAST and FAST below noop, irbw, padding and coop (``coop.py``). The times
 by hand are in ``byhand.py``, the comparison of write amplification with closed forms in ``steady.py``.
 ``test_oracle.py`` has TPFTL and CDFTL; ``test_units_oracle.py``, ``test_coop_oracle.py`` and
-``test_mapping_oracle.py`` have deliberate faults. ``FTLAB_CAMPAIGN=20000`` runs that many random cases, and
+``test_mapping_faults.py`` have deliberate faults. ``FTLAB_CAMPAIGN=20000`` runs that many random cases, and
 devices of 4,096 blocks.
 """
 
