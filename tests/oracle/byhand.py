@@ -35,6 +35,7 @@ DIES = {"flash.dies_per_chip": 2, "flash.interleave": True}
 THREE = {**DIES, "flash.dies_per_chip": 3}
 PLANES = {"flash.planes_per_die": 2, "flash.multi_plane": "free"}
 SUSPEND = {"flash.suspend": "program-erase"}
+CACHED = {"flash.cache_program": True}
 NO_COMMAND = {"flash.command": "0ns"}
 ONE_BY_ONE = {"device.scheduler": "noop", "device.queue_depth": 1}
 
@@ -220,9 +221,36 @@ TOGETHER = [
     # + 200.
     both("a read interrupts while the bus is busy", {**DIES, **SUSPEND},
          [(0, "W", 8, 1), (50, "R", 0, 1), (65, "W", 9, 1)], [288, 107, 276]),
+    # The first two programs go in until 22 and take until 222. The data of the next two go in from 22 to 44.
+    both("cached programs of two planes", {**PLANES, **CACHED}, [(0, "W", lpn, 1) for lpn in range(8, 12)],
+         [222, 222, 422, 422], program=2),
+    # Both planes sense until 20, and again until 40. Data are out at 30 and 40, then at 50 and 60.
+    both("cached reads of two planes", {**PLANES, **NO_COMMAND, "flash.cache_read": True},
+         [(0, "R", lpn, 1) for lpn in range(4)], [30, 40, 50, 60], read=2),
+    # Data go in until 11 and 22. The second program of each die follows the first: from 211, and from 222, as
+    # the bus is free again then: 222 + 211.
+    both("a merged write on two dies", {**ONE_BY_ONE, **DIES, "host.merge_limit": f"{4 * PAGE}B"},
+         [(0, "W", lpn, 1) for lpn in range(8, 12)], [433]),
+    # The read interrupts the program under way and passes the one that waits: 101. 121 + 161, then 282 + 211.
+    both("a read interrupts one program and passes another", {**SUSPEND, "flash.out_of_order": True},
+         [(0, "W", 8, 1), (1, "W", 9, 1), (50, "R", 0, 1)], [282, 493, 101]),
+    # The read passes two programs that wait, one on each plane, and these then go together: 242 + 22 + 200.
+    both("a read passes a program of two planes", {**PLANES, "flash.out_of_order": True},
+         [(0, "W", 8, 1), (1, "W", 9, 1), (1, "W", 10, 1), (50, "R", 0, 1)], [211, 464, 464, 242], program=1),
+    # The suspension takes effect at 70; both planes sense from 72 to 92, data are out at 102 and 112: 132 +
+    # 161.
+    both("reads of two planes interrupt", {**PLANES, **SUSPEND},
+         [(0, "W", 8, 1), (50, "R", 0, 1), (50, "R", 1, 1)], [293, 102, 112], read=1),
+    # Without commands the program has 160 left at 50. The first read senses from 70 to 90, the second, while
+    # the data of the first go out, to 110; its data are out at 120: 140 + 160.
+    both("cached reads interrupt", {**SUSPEND, **NO_COMMAND, "flash.cache_read": True},
+         [(0, "W", 8, 1), (50, "R", 0, 1), (50, "R", 1, 1)], [300, 100, 120]),
+    # At 50 the program has 172 left, at 150, when it has gone on since 121, 143: 170 + 31, then 221 + 143.
+    both("a program of two planes is interrupted twice", {**PLANES, **SUSPEND},
+         [(0, "W", 8, 1), (0, "W", 9, 1), (50, "R", 0, 1), (150, "R", 1, 1)], [364, 364, 101, 201],
+         program=1),
 ]  # fmt: skip
 
-CACHED = {"flash.cache_program": True}
 CACHED_AND_READS = [
     # As without out-of-order service or suspension: the second program's data go in while the first one's
     # cells are at work.
