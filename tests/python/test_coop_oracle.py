@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from oracle import coop, engine, plain
+from oracle import coop, coop_cases, engine, plain
 from oracle.coop import BastDevice, FastDevice, Host, Part
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)
@@ -86,6 +86,28 @@ class NeverCompletes(Host):
 
     def serve(self, part: Part, last: bool = False) -> None:
         super().serve(part)
+
+
+class PassesTrims(Host):
+    """Lets writes pass a trim of their block."""
+
+    def trims(self, part: Part, block: int) -> bool:
+        return False
+
+
+class IgnoresTrims(Host):
+    """Leaves trimmed pages valid."""
+
+    def serve(self, part: Part, last: bool = False) -> None:
+        if part.op != "T":
+            super().serve(part, last)
+
+
+class GoesAhead(Host):
+    """Lets the writes of a merge block go ahead of any trim."""
+
+    def may_go_ahead(self, block: int) -> bool:
+        return True
 
 
 # --- of a cooperative switch merge ---------------------------------------------------------------
@@ -246,7 +268,7 @@ class CountsPaddedAsSwitch(Host):
 
 HOSTS: list[type[Host]] = [
     *[InOrderOfArrival, TakesReads, PadsForNothing, PadsBefore, NeverAsks, AsksForOnePage, AsksForWholeBlock],
-    *[NeverCompletes, CountsPaddedAsSwitch],
+    *[NeverCompletes, CountsPaddedAsSwitch, PassesTrims, IgnoresTrims, GoesAhead],
 ]
 ON_FAST: list[type[FastDevice]] = [
     *[ProgramsBehind, CopiesToCount, LeavesRest, KeepsEmptyLogs, KeepsCurrentLog, FromThreshold, NoThreshold],
@@ -257,7 +279,7 @@ ON_BAST: list[type[BastDevice]] = [KeepsPair, JustFits, NeverInOrder, NewestPair
 
 def is_noticed(host: type[Host]) -> bool:
     """Whether a fault makes a difference to ftlab in a case of ``test_second.py``."""
-    return any(coop.differences(coop.case(number), host) for number in range(240))
+    return any(coop_cases.differences(coop_cases.case(number), host) for number in range(240))
 
 
 @pytest.mark.parametrize("fault", HOSTS)

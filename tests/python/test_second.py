@@ -16,7 +16,7 @@ from dataclasses import replace
 import pytest
 
 import campaign
-from oracle import byhand, coop, engine, steady, units
+from oracle import byhand, coop_cases, engine, steady, units
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)
 
@@ -34,7 +34,9 @@ def test_mappings_flushed_by_amount() -> None:
 
 
 def test_hybrid_ftls_below_the_schedulers_of_coop() -> None:
-    found = unequal(campaign.cases("coop", range(240)), lambda number: coop.differences(coop.case(number)))
+    found = unequal(
+        campaign.cases("coop", range(240)), lambda number: coop_cases.differences(coop_cases.case(number))
+    )
     assert not found, "\n".join(found[:5])
 
 
