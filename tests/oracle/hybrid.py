@@ -8,7 +8,9 @@ the map alone. ``plain.py`` counts the same merges without blocks, ``coop.py`` a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,13 +42,17 @@ class Config:
     def settings(self) -> dict[str, Any]:
         """Returns the device as ftlab's keys."""
         whole = self.blocks * self.chips
+        # Both shares are rounded so that they give these numbers of blocks.
+        logs, spare = (
+            f"{part * 1_000_000 // whole / 10_000}%"
+            for part in (self.log_blocks * self.chips, whole - self.user_blocks)
+        )
         return {
             "ftl.kind": self.ftl,
             "host.scheduler": "noop",
             "device.queue_depth": 1,
-            # Both shares are rounded so that they give these numbers of blocks.
-            "ftl.log_blocks": f"{self.log_blocks * self.chips * 1_000_000 // whole / 10_000}%",
-            "ftl.over_provisioning": f"{(whole - self.user_blocks) * 1_000_000 // whole / 10_000}%",
+            "ftl.log_blocks": logs,
+            "ftl.over_provisioning": spare,
             "flash.page": f"{PAGE}B",
             "flash.chips_per_channel": self.chips,
             "flash.blocks_per_plane": self.blocks,
@@ -74,11 +80,11 @@ class Counts:
 class Block:
     """The logical pages programmed in a block, in order; a page left out is None."""
 
-    owner: int | None = None
+    owner: int = -1
     pages: list[int | None] = field(default_factory=list)
 
 
-class Chip:
+class Chip(ABC):
     """One chip with its share of logical blocks and of log blocks; what BAST and FAST have in common."""
 
     def __init__(self, config: Config) -> None:
@@ -97,22 +103,14 @@ class Chip:
     def valid(self, block: Block) -> list[int]:
         """Returns the pages whose newest version is in a block, in their order."""
         return [
-            lpn for place, lpn in enumerate(block.pages) if lpn is not None and self.is_at(lpn, block, place)
+            lpn for _, lpn in sorted((place, lpn) for lpn, (at, place) in self.map.items() if at is block)
         ]
-
-    def is_at(self, lpn: int, block: Block, place: int) -> bool:
-        at = self.map.get(lpn)
-        return at is not None and at[0] is block and at[1] == place
 
     def is_full(self, log: Block) -> bool:
         return len(log.pages) == self.size
 
     def valid_pages(self) -> tuple[int, ...]:
-        blocks = [*self.data.values(), *self.logs()]
-        return tuple(sorted(len(valid) for block in blocks if (valid := self.valid(block))))
-
-    def logs(self) -> list[Block]:
-        raise NotImplementedError
+        return tuple(sorted(Counter(id(block) for block, _ in self.map.values()).values()))
 
     def erase(self, kind: str) -> None:
         self.erases += 1
@@ -139,23 +137,22 @@ class Chip:
         self.data[owner] = block
 
     def full_merge(self, owner: int) -> None:
-        block = Block(owner)
-        self.copy_from(block, owner, 0, "full")
+        self.copy_from(block := Block(owner), owner, 0, "full")
         self.become_data(block, owner, "full")
 
     def keep(self, log: Block) -> None:
         """Makes a log block written in order the data block, by a switch merge or a partial one."""
-        assert log.owner is not None
         kind = "switch" if self.is_full(log) else "partial"
         self.copy_from(log, log.owner, len(log.pages), kind)
         self.become_data(log, log.owner, kind)
 
-    def write(self, owner: int, lpns: Sequence[int]) -> None:
-        raise NotImplementedError
-
     def host_program(self, log: Block, lpn: int) -> None:
         self.program(log, lpn)
         self.busy += PROGRAM_NS
+
+    @abstractmethod
+    def write(self, owner: int, lpns: Sequence[int]) -> None:
+        """Serves the part of a write that lies in one logical block."""
 
     def serve(self, op: str, owner: int, lpns: Sequence[int]) -> None:
         """Serves the part of a request that lies in one logical block."""
@@ -176,9 +173,6 @@ class Bast(Chip):
         # The least recently written first.
         self.pairs: list[Block] = []
 
-    def logs(self) -> list[Block]:
-        return self.pairs
-
     def victim(self) -> Block:
         return self.pairs[0]
 
@@ -197,7 +191,6 @@ class Bast(Chip):
                 self.merge(log)
 
     def in_order(self, log: Block) -> bool:
-        assert log.owner is not None
         return all(lpn == log.owner * self.size + place for place, lpn in enumerate(log.pages))
 
     def merge(self, log: Block) -> None:
@@ -206,7 +199,6 @@ class Bast(Chip):
             return self.erase("full")
         if self.in_order(log):
             return self.keep(log)
-        assert log.owner is not None
         self.full_merge(log.owner)
         return self.erase("full")
 
@@ -218,9 +210,6 @@ class Fast(Chip):
         super().__init__(config)
         self.random: list[Block] = []
         self.sequential: Block | None = None
-
-    def logs(self) -> list[Block]:
-        return [*self.random, *([self.sequential] if self.sequential else [])]
 
     def is_sequential(self, owner: int, first: int) -> bool:
         """Whether a write goes to the SW log block, which is merged before if another one begins."""
@@ -282,19 +271,13 @@ class Fast(Chip):
         return self.erase("full")
 
     def is_stale(self, log: Block) -> bool:
-        return any(
-            lpn in self.map and not self.is_at(lpn, log, place)
-            for place, lpn in enumerate(log.pages)
-            if lpn is not None
-        )
+        return len(self.valid(log)) < sum(lpn in self.map for lpn in log.pages)
 
 
-FTLS: dict[str, Callable[[Config], Chip]] = {"bast": Bast, "fast": Fast}
+FTLS: dict[str, type[Chip]] = {"bast": Bast, "fast": Fast}
 
 
-def run(
-    config: Config, requests: Sequence[Request], ftl: Callable[[Config], Chip] | None = None
-) -> Iterator[Counts]:
+def run(config: Config, requests: Sequence[Request], ftl: type[Chip] | None = None) -> Iterator[Counts]:
     """Yields what has been done after each request; ``ftl`` may be one with a deliberate fault."""
     chips = [(ftl or FTLS[config.ftl])(config) for _ in range(config.chips)]
     size = config.block_pages
@@ -314,12 +297,10 @@ def run(
             chips[owner % config.chips].serve(op, owner, range(lpn, end))
             lpn = end
         # Chips work side by side, and each goes through its steps in order.
+        sums = {kind: [chip.merges[kind] for chip in chips] for kind in KINDS}
         yield Counts(
             max(chip.busy for chip in chips),
-            {
-                kind: tuple(map(sum, zip(*(chip.merges[kind] for chip in chips), strict=True)))
-                for kind in KINDS
-            },
+            {kind: tuple(map(sum, zip(*each, strict=True))) for kind, each in sums.items()},
             sum(chip.erases for chip in chips),
             tuple(chip.valid_pages() for chip in chips),
         )

@@ -296,7 +296,7 @@ class MergesEmpty(Bast):
     """Merges a log block all of whose pages are trimmed."""
 
     def valid(self, block: Block) -> list[int]:
-        return super().valid(block) or [lpn for lpn in block.pages if lpn is not None and block in self.pairs]
+        return super().valid(block) or [lpn for lpn in block.pages if lpn is not None]
 
 
 FAULTS: list[type[Chip]] = [
