@@ -30,7 +30,7 @@ ENTRY = 64
 
 UNITS = {"dftl": PAGE, "minipage": 4 << 10, "msftl-2": 2 << 10, "msftl-1": 1 << 10}
 BLOCKS, SPARE = 600, 40
-"""The number of erase blocks, and the share of them in per cent that is no user space."""
+"""The number of erase blocks, and the share of them in per cent that is withheld from the user."""
 
 Request = tuple[int, str, int, int]
 
