@@ -35,6 +35,7 @@ DIES = {"flash.dies_per_chip": 2, "flash.interleave": True}
 THREE = {**DIES, "flash.dies_per_chip": 3}
 PLANES = {"flash.planes_per_die": 2, "flash.multi_plane": "free"}
 SUSPEND = {"flash.suspend": "program-erase"}
+CACHED = {"flash.cache_program": True}
 NO_COMMAND = {"flash.command": "0ns"}
 ONE_BY_ONE = {"device.scheduler": "noop", "device.queue_depth": 1}
 
@@ -182,6 +183,86 @@ OUT_OF_ORDER = [
                flash__suspend="off", flash__out_of_order=True, flash__max_passed=2),
 ]  # fmt: skip
 
+LEVEL: list[Line] = [(1000 * lpn, "W", lpn, 1) for lpn in range(8)]
+"""Writes that fill block 0 of both dies, or of both planes, long before the case begins."""
+
+
+def both(
+    name: str, more: dict[str, Any], trace: Sequence[Line], completes: Sequence[int], **together: int
+) -> Case:
+    """Makes a case of two features; its times are counted from 10,000 us."""
+    shifted = [(10_000 + at, op, lpn, pages) for at, op, lpn, pages in trace]
+    alone = 210 if "flash.command" in more else 211
+    ends = [1000 * lpn + alone for lpn in range(8)]
+    return Case(name, more, [*LEVEL, *shifted], [*ends, *(10_000 + at for at in completes)], together)
+
+
+TOGETHER = [
+    # Pages 8, 9 and so on take the two dies in turn. Data go in from 0 to 11, to 22, to 33 and to 44; on each
+    # die the second program begins when the first ends, at 211 and at 222.
+    both("cached programs on two dies", {**DIES, "flash.cache_program": True},
+         [(0, "W", lpn, 1) for lpn in range(8, 12)], [211, 222, 411, 422]),
+    # Both dies sense from 0 to 20 and again from 20 to 40. Data are out at 30 and 40, then at 50 and 60.
+    both("cached reads on two dies", {**DIES, **NO_COMMAND, "flash.cache_read": True},
+         [(0, "R", lpn, 1) for lpn in range(4)], [30, 40, 50, 60]),
+    # Each die asks for the bus again when its first page is in: pages 8, 9, 10 and 11 go in one after the
+    # other. Die 0 has pages 8 and 10 by 33, die 1 pages 9 and 11 by 44.
+    both("two planes of two dies, programs", {**PLANES, **DIES}, [(0, "W", lpn, 1) for lpn in range(8, 12)],
+         [233, 244, 233, 244], program=2),
+    # Four commands are sent. Die 0 has both of its by 3 and senses until 23, die 1 until 24. Data are out in
+    # the order in which the dies ask: die 0 from 23, die 1 from 33, die 0 again from 43, die 1 again from 53.
+    both("two planes of two dies, reads", {**PLANES, **DIES}, [(0, "R", lpn, 1) for lpn in range(4)],
+         [33, 43, 53, 63], read=2),
+    # The multi-plane program stops at 50 with 172 left. The read takes from 70 to 101; 121 + 172.
+    both("a read interrupts a program of two planes", {**PLANES, **SUSPEND},
+         [(0, "W", 8, 1), (0, "W", 9, 1), (50, "R", 0, 1)], [293, 293, 101], program=1),
+    # The program on die 0 stops at 50 with 161 left. Its suspension takes effect at 70, while the other
+    # write's data are on the bus (65 to 76). So the read takes from 76 to 107: 127 + 161. The other write: 76
+    # + 200.
+    both("a read interrupts while the bus is busy", {**DIES, **SUSPEND},
+         [(0, "W", 8, 1), (50, "R", 0, 1), (65, "W", 9, 1)], [288, 107, 276]),
+    # The first two programs go in until 22 and take until 222. The data of the next two go in from 22 to 44.
+    both("cached programs of two planes", {**PLANES, **CACHED}, [(0, "W", lpn, 1) for lpn in range(8, 12)],
+         [222, 222, 422, 422], program=2),
+    # Both planes sense until 20, and again until 40. Data are out at 30 and 40, then at 50 and 60.
+    both("cached reads of two planes", {**PLANES, **NO_COMMAND, "flash.cache_read": True},
+         [(0, "R", lpn, 1) for lpn in range(4)], [30, 40, 50, 60], read=2),
+    # Data go in until 11 and 22. The second program of each die follows the first: from 211, and from 222, as
+    # the bus is free again then: 222 + 211.
+    both("a merged write on two dies", {**ONE_BY_ONE, **DIES, "host.merge_limit": f"{4 * PAGE}B"},
+         [(0, "W", lpn, 1) for lpn in range(8, 12)], [433]),
+    # The read interrupts the program under way and passes the one that waits: 101. 121 + 161, then 282 + 211.
+    both("a read interrupts one program and passes another", {**SUSPEND, "flash.out_of_order": True},
+         [(0, "W", 8, 1), (1, "W", 9, 1), (50, "R", 0, 1)], [282, 493, 101]),
+    # The read passes two programs that wait, one on each plane, and these then go together: 242 + 22 + 200.
+    both("a read passes a program of two planes", {**PLANES, "flash.out_of_order": True},
+         [(0, "W", 8, 1), (1, "W", 9, 1), (1, "W", 10, 1), (50, "R", 0, 1)], [211, 464, 464, 242], program=1),
+    # The suspension takes effect at 70; both planes sense from 72 to 92, data are out at 102 and 112: 132 +
+    # 161.
+    both("reads of two planes interrupt", {**PLANES, **SUSPEND},
+         [(0, "W", 8, 1), (50, "R", 0, 1), (50, "R", 1, 1)], [293, 102, 112], read=1),
+    # Without commands the program has 160 left at 50. The first read senses from 70 to 90, the second, while
+    # the data of the first go out, to 110; its data are out at 120: 140 + 160.
+    both("cached reads interrupt", {**SUSPEND, **NO_COMMAND, "flash.cache_read": True},
+         [(0, "W", 8, 1), (50, "R", 0, 1), (50, "R", 1, 1)], [300, 100, 120]),
+    # At 50 the program has 172 left, at 150, when it has gone on since 121, 143: 170 + 31, then 221 + 143.
+    both("a program of two planes is interrupted twice", {**PLANES, **SUSPEND},
+         [(0, "W", 8, 1), (0, "W", 9, 1), (50, "R", 0, 1), (150, "R", 1, 1)], [364, 364, 101, 201],
+         program=1),
+]  # fmt: skip
+
+CACHED_AND_READS = [
+    # As without out-of-order service or suspension: the second program's data go in while the first one's
+    # cells are at work.
+    Case("cached, out of order", {**CACHED, "flash.out_of_order": True}, two("W"), [211, 411]),
+    Case("cached, suspension", {**CACHED, "flash.suspend": "erase"}, two("W"), [211, 411]),
+    # A program whose data are in waits behind the one that the read would interrupt, so the read waits for
+    # both: 411 + 31.
+    both("no interruption before a cached program", {**SUSPEND, **CACHED},
+         [(0, "W", 8, 1), (20, "W", 9, 1), (50, "R", 0, 1)], [211, 411, 442]),
+]  # fmt: skip
+"""Cases in which ftlab differs: see ``test_second.py``."""
+
 MERGED = {**ONE_BY_ONE, "host.merge_limit": f"{4 * PAGE}B"}
 MERGING = [
     Case("off: one by one", ONE_BY_ONE, [(0, "W", lpn, 1) for lpn in range(4)], [211, 422, 633, 844]),
@@ -213,13 +294,21 @@ erased. Block 0 has one valid page left, page 3; block 1 has two.
 UPDATED_ENDS = [1000 * n + 211 for n in range(21)]
 
 
-def collecting(name: str, trace: Sequence[Line], completes: Sequence[int], **more: Any) -> Case:
-    """Makes a case whose times are counted from 20,211 us, when the last page of ``UPDATED`` has been
-    written.
-    """
+MORE: list[Line] = [*UPDATED[:16], *((16_000, "W", lpn, 1) for lpn in [0, 1, 2, 4, 5, 8, 9, 12, 13])]
+"""The same with nine updates at once: block 6 has one page, nine blocks are erased. Blocks 1 to 3 have two
+valid pages left; block 1 was the first to have no more.
+"""
+MORE_ENDS = [*UPDATED_ENDS[:16], *(16_000 + 211 * n for n in range(1, 10))]
+
+
+def collecting(
+    name: str, trace: Sequence[Line], completes: Sequence[int], twice: bool = False, **more: Any
+) -> Case:
+    """Makes a case whose times are counted from the end of ``UPDATED``, or of ``MORE`` if ``twice``."""
     settings = {**TIGHT, **{key.replace("__", "."): value for key, value in more.items()}}
-    shifted = [(20_211 + at, op, lpn, pages) for at, op, lpn, pages in trace]
-    return Case(name, settings, [*UPDATED, *shifted], [*UPDATED_ENDS, *(20_211 + at for at in completes)])
+    before, ends = (MORE, MORE_ENDS) if twice else (UPDATED, UPDATED_ENDS)
+    shifted = [(ends[-1] + at, op, lpn, pages) for at, op, lpn, pages in trace]
+    return Case(name, settings, [*before, *shifted], [*ends, *(ends[-1] + at for at in completes)])
 
 
 BACKGROUND = [
@@ -233,7 +322,18 @@ BACKGROUND = [
     collecting("off", [(100, "R", 15, 1)], [131], ftl__gc_background=False),
     # Everything has been collected: there are eleven erased blocks.
     collecting("later nothing is left to do", [(5000, "R", 15, 1)], [5031]),
-]
+    # Two erased blocks are missing, so block 1 follows, with pages 6 and 7. The copy of page 6 takes
+    # from 1743 to 1985; the read follows, then the copy of page 7, from 2016 to 2258, and the next read.
+    collecting("a read between two copies", [(1800, "R", 15, 1), (2100, "R", 14, 1)], [2016, 2289],
+               twice=True),
+    # A step of two copies: both are read and programmed from 1743 to 2227.
+    collecting("a step of two copies", [(1800, "R", 15, 1)], [2258], twice=True, ftl__gc_step=2),
+    # The erasure stops at 300 with 1443 left. The read takes from 320 to 351; the erasure goes on from 371 to
+    # 1814. At 500 it stops with 1314 left: 551, then from 571 to 1885. The write waits for that: 1885 + 211.
+    collecting("reads interrupt the erasure, a write does not",
+               [(300, "R", 15, 1), (500, "R", 14, 1), (1500, "W", 9, 1)], [351, 551, 2096],
+               flash__suspend="erase", device__queue_depth="unlimited"),
+]  # fmt: skip
 
 SETS = {
     "interleave": INTERLEAVE,
@@ -241,6 +341,7 @@ SETS = {
     "cache": CACHE,
     "suspension": SUSPENSION,
     "out of order": OUT_OF_ORDER,
+    "together": TOGETHER,
     "merging": MERGING,
     "background": BACKGROUND,
 }

@@ -110,7 +110,7 @@ class Hybrid:
         """
         found = []
         for place, lpn in enumerate(log.pages):
-            at = self.newest[lpn]
+            at = self.newest.get(lpn)
             if at is not None and at[0] is log and at[1] == place:
                 found.append(lpn)
         return found
@@ -146,6 +146,11 @@ class Hybrid:
         kind[0] += 1
         kind[1] += copies
 
+    def trim(self, lpns: range) -> None:
+        """Takes pages away."""
+        for lpn in lpns:
+            self.newest.pop(lpn, None)
+
     def write(self, first: int, pages: int) -> None:
         """Serves one request, one logical block after another."""
         end = first + pages
@@ -179,6 +184,9 @@ class Bast(Hybrid):
 
     def merge(self, block: int) -> None:
         log = self.logs.pop(block)
+        if not self.valid(log):
+            self.merges.erases += 1
+            return None
         if self.in_order(log, block):
             return self.keep_log(log, block)
         self.full_merge(block)
@@ -233,7 +241,7 @@ class Fast(Hybrid):
             log = self.sequential
             if log is None or log.owner != block:
                 self.full_merge(block)
-            elif self.valid(log) == log.pages:
+            elif len(self.valid(log)) == sum(lpn in self.newest for lpn in log.pages):
                 self.merge_sequential(log)
             else:
                 self.sequential = None
