@@ -83,7 +83,8 @@ def _requests(row: Row, settings: Mapping[str, Any]) -> int:
     if OPS[row.op][0] == "0%":
         buffer = quantity(settings["device"]["write_buffer"]) or 0
         wanted = max(wanted, math.ceil(BUFFERS * buffer / row.bs))
-    return min(wanted, MOST_REQUESTS)
+    most: int = min(wanted, MOST_REQUESTS)
+    return most
 
 
 def _blocks(row: Row, requests: int, settings: Mapping[str, Any]) -> int:
@@ -99,8 +100,8 @@ def _blocks(row: Row, requests: int, settings: Mapping[str, Any]) -> int:
         unit = quantity(settings["ftl"]["logical_page"]) or page
         wanted = requests * max(row.bs, unit) * SPARE
     blocks = LEAST_BLOCKS + math.ceil(wanted / (planes * flash["pages_per_block"] * page))
-    most: int = flash["blocks_per_plane"]
-    return min(blocks, most)
+    fewest: int = min(blocks, flash["blocks_per_plane"])
+    return fewest
 
 
 def job_of(row: Row, settings: Mapping[str, Any]) -> dict[str, str]:
