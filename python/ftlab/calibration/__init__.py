@@ -1,1 +1,3 @@
-"""``ftlab calibrate``: the keys of a model, found from what a drive was measured to do."""
+"""Models of real drives: what was measured on them, and the keys of a model found from it
+(``ftlab calibrate``).
+"""

@@ -9,8 +9,8 @@ import numpy as np
 
 from ftlab._core import UserError
 from ftlab.calibration.descent import Vector
-from ftlab.calibration.measured import Row
 from ftlab.calibration.model import NAMES, Figures, figures_of
+from ftlab.calibration.row import Row
 
 WEIGHTS = {"iops": 1.0, "mean_us": 1.0, "p50_us": 0.1, "p99_us": 0.1, "p999_us": 0.1}
 """What the square of each figure's logarithmic error counts, unless ``--weights`` says otherwise."""

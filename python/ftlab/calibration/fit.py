@@ -13,8 +13,9 @@ from ftlab._core import UserError
 from ftlab.calibration.distance import distance, errors
 from ftlab.calibration.intervals import Interval, intervals
 from ftlab.calibration.keys import Stage, chosen_of, declared, stages, values_of
-from ftlab.calibration.measured import Row, read
+from ftlab.calibration.measured import read
 from ftlab.calibration.model import Figures, Rig, cannot, figures_of
+from ftlab.calibration.row import Row
 from ftlab.calibration.search import MOST_STEPS, Ground, Plan, Point, search
 from ftlab.progress import Reporter
 from ftlab.studies.cache import Cache

@@ -10,7 +10,7 @@ from typing import Any
 
 from ftlab._core import UserError
 from ftlab.calibration import mva
-from ftlab.calibration.measured import Row
+from ftlab.calibration.row import Row
 from ftlab.configs import keys, to_text
 from ftlab.studies.tuning import Parameter
 from ftlab.units import quantity
@@ -196,17 +196,8 @@ def curve_of(rows: Sequence[Row]) -> dict[int, float]:
     """Returns mean latencies (us) by outstanding requests; of several rows the first counts."""
     curve: dict[int, float] = {}
     for row in sorted(rows, key=lambda row: row.jobs):
-        mean = mean_of(row)
-        if mean is not None:
-            curve.setdefault(row.depth * row.jobs, mean)
+        curve.setdefault(row.depth * row.jobs, row.mean_us)
     return curve
-
-
-def mean_of(row: Row) -> float | None:
-    """Returns the mean latency of a row in us, from the rate of its closed loop if need be."""
-    if row.mean_us is not None:
-        return row.mean_us
-    return row.depth * row.jobs * 1e6 / row.iops if row.iops else None
 
 
 def _least_us(rows: Sequence[Row]) -> float:
@@ -299,8 +290,8 @@ def _within(free: Parameter, text: str) -> str:
 def _types_us(mean_us: float, rows: Sequence[Row], types: int) -> list[float]:
     """Returns read times of the page types: around the mean as those of a read alone are."""
     first = min(rows, key=lambda row: row.depth * row.jobs)
-    alone = mean_of(first)
-    if types == 1 or alone is None or first.p99_us is None or first.p50_us is None:
+    alone = first.mean_us
+    if types == 1 or first.p99_us is None or first.p50_us is None:
         return [mean_us] * types
     slowest = mean_us + first.p99_us - alone
     middle = mean_us + first.p50_us - alone

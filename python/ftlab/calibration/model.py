@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ftlab._core import Config, InternalError, UserError
-from ftlab.calibration.measured import Row
+from ftlab.calibration.row import Row
 from ftlab.configs import Override, load
 from ftlab.progress import Reporter
 from ftlab.studies.cache import Cache
@@ -49,8 +49,8 @@ SPARE = 1.4
 class Figures:
     """What a job gave, on a drive or in a model."""
 
-    iops: float | None
-    mean_us: float | None
+    iops: float
+    mean_us: float
     p50_us: float | None
     p99_us: float | None
     p999_us: float | None
@@ -71,8 +71,6 @@ def cannot(row: Row) -> str:
         return f"{row.op}: not among the modelled operations ({', '.join(OPS)})"
     if row.op == "read" and row.jobs > 1:
         return "sequential reads of several jobs: the generator has one stream"
-    if row.iops is None and row.mean_us is None:
-        return "neither a rate nor a mean latency"
     return ""
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from ftlab._core import Config
 from ftlab.calibration.fit import Fit, Pair
 from ftlab.calibration.intervals import Interval
-from ftlab.calibration.measured import Row
 from ftlab.calibration.model import NAMES, figures_of
+from ftlab.calibration.row import Row
 from ftlab.units import significant
 
 SCHEMA = "ftlab-calibration-1"

@@ -15,7 +15,7 @@ from ftlab.outputs import Output, write_stdout
 
 if TYPE_CHECKING:
     from ftlab.calibration.fit import Asked
-    from ftlab.calibration.measured import Row
+    from ftlab.calibration.row import Row
     from ftlab.studies.executor import Executor
 
 MOST_SHOWN = 5

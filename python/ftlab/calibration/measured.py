@@ -1,0 +1,84 @@
+"""Reads what was measured on drives: tidy tables, and fio's JSON.
+
+A table is CSV with the columns of `COLUMNS`. fio's JSON is that of ``--output-format=json`` or ``json+``, of
+fio 2.3 and later (earlier ones do not write the options of a job).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from ftlab._core import UserError
+from ftlab.calibration.measured_fio import read_fio
+from ftlab.calibration.measured_table import COLUMNS, read_table
+from ftlab.calibration.row import OPERATIONS, PERCENTILES, Row, Say
+
+__all__ = ["COLUMNS", "OPERATIONS", "PERCENTILES", "Row", "read"]
+
+MOST_BYTES = 256 << 20
+"""The largest file that is read; a run of fio in json+ takes less than a megabyte."""
+
+_TABLE = ".csv"
+_SUFFIXES = (_TABLE, ".json")
+
+
+def read(paths: Sequence[Path], say: Say | None = None) -> list[Row]:
+    """Returns the measured rows of these files, in their order.
+
+    A directory stands for the ``.csv`` and ``.json`` files in it and below it, in order of their names. What
+    cannot be a row but is no fault (a job that failed, one that mixes reads and writes) is left out, and
+    ``say`` gets a note of it (default: it is printed on standard error).
+
+    Raises:
+        UserError: a file cannot be read, or figures cannot be true; the text names file, line and column.
+    """
+    tell = say or (lambda note: click.echo(f"note: {note}", err=True))
+    rows: list[Row] = []
+    for path in paths:
+        for file in _files(path):
+            text = _text(file)
+            reader = read_table if file.suffix.lower() == _TABLE else read_fio
+            rows += reader(str(file), text, tell)
+    if not rows:
+        names = ", ".join(str(path) for path in paths) or "no file"
+        raise UserError(f"{names}: no measured row is left; measure with the jobs of `ftlab probe`")
+    return rows
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+
+    def refuse(error: OSError) -> None:
+        raise UserError(f"{error.filename}: cannot read the directory: {error.strerror}")
+
+    found = [
+        Path(folder, name)
+        for folder, _, names in os.walk(path, onerror=refuse)
+        for name in names
+        if Path(name).suffix.lower() in _SUFFIXES
+    ]
+    if not found:
+        raise UserError(f"{path}: no .csv or .json file in it; name the directory of fio's output, or files")
+    return sorted(found)
+
+
+def _text(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UserError(f"{file}: cannot read: {error.strerror}") from None
+    except ValueError:
+        raise UserError(f"{str(file)!r}: not the name of a file") from None
+    if len(data) > MOST_BYTES:
+        raise UserError(f"{file}: larger than {MOST_BYTES >> 20} MiB; name fio's output, not its logs")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{file}:{line}: not UTF-8; save the file as UTF-8 text") from None
