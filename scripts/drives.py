@@ -1,0 +1,190 @@
+"""Compares the presets of drives with what was measured on the drives: docs/drives.md.
+
+    python scripts/drives.py                           # print the page
+    python scripts/drives.py --write FILE              # write it and its pictures (`make validation`)
+
+The measured rows are those of examples/drives, whose column `source` names the place of each. The exit status
+is 1 if an error is out of the bound that the page states.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ftlab.calibration.distance import WEIGHTS
+from ftlab.calibration.fit import Pair, check
+from ftlab.calibration.measured import read
+from ftlab.calibration.model import cannot
+from ftlab.calibration.row import Row
+from ftlab.palette import COLOURS, NEUTRAL
+from ftlab.progress import Reporter
+from ftlab.studies.executor import Threads
+
+ROOT = Path(__file__).resolve().parents[1]
+MEASURED = ROOT / "examples" / "drives"
+PRESETS = ROOT / "crates" / "config" / "presets"
+IMAGES = ROOT / "docs" / "images"
+
+HEAD = """<!-- Written by scripts/drives.py (`make validation`); not edited by hand. -->
+
+# Drives, measured and modelled
+
+How far the presets of drives are from what was measured on the drives. `make validation` runs every job again and
+writes this page; it fails if an error leaves its bound. [Calibrate a drive](calibrate-a-drive.md) says how such a
+preset is made, and how to make one of your own drive. One preset alone, by hand:
+
+```text
+ftlab calibrate --check crates/config/presets/NAME.toml --measured examples/drives/TABLE.csv
+```
+
+Each row is a closed loop: `depth` requests outstanding in each of `jobs` jobs. Latencies are in us; a percentage is
+by how much the model is above what was measured. Rows that are *fitted* told the model its numbers, rows that are
+*predicted* did not.
+"""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Rows of a drive that belong together."""
+
+    title: str
+    chosen: Callable[[Row], bool]
+    fitted: Callable[[Row], bool]
+    most_mean: float
+    """The greatest error of a mean, as a share, that `make validation` accepts."""
+    said: str
+    """What the figures show, and what part of a drive would explain what is missed."""
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A preset and the table it is compared with."""
+
+    preset: str
+    title: str
+    table: str
+    said: str
+    series: tuple[Series, ...]
+
+
+def job(op: str, bs: int, jobs: Sequence[int] = (1,), most: int = 512) -> Callable[[Row], bool]:
+    """Returns whether a row is of this operation, size and number of jobs, up to a depth."""
+    return lambda row: row.op == op and row.bs == bs and row.jobs in jobs and row.depth <= most
+
+
+def never(_: Row) -> bool:
+    """Tells that no row was fitted."""
+    return False
+
+
+DRIVES: tuple[Drive, ...] = ()
+
+
+def measured(drive: Drive, folder: Path, reporter: Reporter) -> list[tuple[Series, list[Pair]]]:
+    """Runs the jobs of a drive's rows on its preset; returns the pairs of each series."""
+    rows = [row for row in read([MEASURED / drive.table]) if not cannot(row)]
+    wanted = [row for row in rows if any(series.chosen(row) for series in drive.series)]
+    path = str(PRESETS / f"{drive.preset}.toml")
+    found = check(path, wanted, WEIGHTS, Threads(), reporter, folder)
+    return [(series, [pair for pair in found.pairs if series.chosen(pair.row)]) for series in drive.series]
+
+
+def signed(error: float | None) -> str:
+    """Formats ln(model / measured) as a percentage."""
+    return "" if error is None else f"{math.expm1(error):+.1%}".replace("%", " %")
+
+
+def table_of(series: Series, pairs: Sequence[Pair]) -> list[str]:
+    """Returns the lines of a series' table."""
+    names = "depth, jobs, mean: measured, model, off, p50 off, p99 off, p99.9 off, ".split(", ")
+    lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
+    for each in pairs:
+        row, errors = each.row, each.errors
+        cells = [str(row.depth), str(row.jobs), f"{row.mean_us:,.2f}", f"{each.model.mean_us:,.2f}"]
+        cells += [signed(errors.get(name)) for name in ("mean_us", "p50_us", "p99_us", "p999_us")]
+        lines.append(f"| {' | '.join([*cells, 'fitted' if series.fitted(row) else 'predicted'])} |")
+    return lines
+
+
+def out_of_bound(drive: Drive, series: Series, pairs: Sequence[Pair]) -> list[str]:
+    """Returns what is further off than the page says."""
+    return [
+        f"{drive.preset}: {series.title}, depth {each.row.depth}, jobs {each.row.jobs}: {signed(each.errors['mean_us'])}"
+        for each in pairs
+        if abs(math.expm1(each.errors["mean_us"])) > series.most_mean
+    ]
+
+
+def picture(drive: Drive, found: Sequence[tuple[Series, list[Pair]]], path: Path) -> None:
+    """Draws measured points and modelled lines of a drive's series, mean, p50 and p99 over depth."""
+    import altair as alt
+    import vl_convert
+
+    panels = []
+    for series, pairs in found:
+        points = [
+            {"outstanding": each.row.depth * each.row.jobs, "us": value, "figure": name, "of": of}
+            for each in pairs
+            for name in ("mean", "p50", "p99")
+            for of, figures in (("measured", each.row), ("model", each.model))
+            if (value := getattr(figures, f"{name}_us")) is not None
+        ]
+        base = alt.Chart(alt.Data(values=points)).encode(
+            x=alt.X("outstanding:Q", scale=alt.Scale(type="log", base=2), title="requests outstanding"),
+            y=alt.Y("us:Q", scale=alt.Scale(type="log"), title="latency (us)"),
+            color=alt.Color("figure:N", scale=alt.Scale(range=list(COLOURS["light"][1:4])), title=None),
+        )
+        line = base.transform_filter("datum.of == 'model'").mark_line()
+        dots = base.transform_filter("datum.of == 'measured'").mark_point(filled=True, size=36)
+        panels.append((line + dots).properties(width=320, height=220, title=series.title))
+    chart = (
+        alt.vconcat(*panels).configure_axis(gridColor=NEUTRAL["light"]["grid"]).configure(background="white")
+    )
+    path.write_text(vl_convert.vegalite_to_svg(chart.to_dict()))
+
+
+def page(images: Path | None) -> tuple[str, list[str]]:
+    """Returns the page, and the errors that are out of bounds; pictures go to ``images``."""
+    parts, wrong = [HEAD], []
+    with tempfile.TemporaryDirectory() as folder, Reporter(runs=True) as reporter:
+        for drive in DRIVES:
+            found = measured(drive, Path(folder), reporter)
+            name = f"drive-{drive.preset}.svg"
+            if images is not None:
+                picture(drive, found, images / name)
+            parts.append(f"\n## {drive.title}\n\n{drive.said}\n")
+            parts.append(f"\n![{drive.title}: points were measured, lines are the model](images/{name})\n")
+            for series, pairs in found:
+                parts.append(f"\n### {series.title}\n\n" + "\n".join(table_of(series, pairs)) + "\n")
+                parts.append(f"\n{series.said}\n")
+                wrong += out_of_bound(drive, series, pairs)
+    return "".join(parts), wrong
+
+
+def main() -> int:
+    """Runs the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--write", type=Path, metavar="FILE", help="write the page there, its pictures to images/"
+    )
+    arguments = parser.parse_args()
+    text, wrong = page(IMAGES if arguments.write else None)
+    if arguments.write:
+        arguments.write.write_text(text)
+    else:
+        sys.stdout.write(text)
+    for row in wrong:
+        print(f"drives: out of its bound: {row}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
