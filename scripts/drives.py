@@ -35,17 +35,17 @@ HEAD = """<!-- Written by scripts/drives.py (`make validation`); not edited by h
 
 # Drives, measured and modelled
 
-How far the presets of drives are from what was measured on the drives. `make validation` runs every job again and
-writes this page; it fails if an error leaves its bound. [Calibrate a drive](calibrate-a-drive.md) says how such a
-preset is made, and how to make one of your own drive. One preset alone, by hand:
+How far the presets of drives are from what was measured on the drives. `make validation` runs every job
+again and writes this page; it fails if an error leaves its bound. [Calibrate a drive](calibrate-a-drive.md)
+says how such a preset is made, and how to make one of your own drive. One preset alone, by hand:
 
 ```text
 ftlab calibrate --check crates/config/presets/NAME.toml --measured examples/drives/TABLE.csv
 ```
 
-Each row is a closed loop: `depth` requests outstanding in each of `jobs` jobs. Latencies are in us; a percentage is
-by how much the model is above what was measured. Rows that are *fitted* told the model its numbers, rows that are
-*predicted* did not.
+Each row is a closed loop: `depth` requests outstanding in each of `jobs` jobs. Latencies are in us; a
+percentage is by how much the model is above what was measured. Rows that are *fitted* told the model its
+numbers, rows that are *predicted* did not.
 """
 
 
@@ -102,7 +102,7 @@ def signed(error: float | None) -> str:
 
 def table_of(series: Series, pairs: Sequence[Pair]) -> list[str]:
     """Returns the lines of a series' table."""
-    names = "depth, jobs, mean: measured, model, off, p50 off, p99 off, p99.9 off, ".split(", ")
+    names = ["depth", "jobs", "mean: measured", "model", "off", "p50 off", "p99 off", "p99.9 off", ""]
     lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
     for each in pairs:
         row, errors = each.row, each.errors
@@ -114,8 +114,9 @@ def table_of(series: Series, pairs: Sequence[Pair]) -> list[str]:
 
 def out_of_bound(drive: Drive, series: Series, pairs: Sequence[Pair]) -> list[str]:
     """Returns what is further off than the page says."""
+    where = f"{drive.preset}: {series.title}"
     return [
-        f"{drive.preset}: {series.title}, depth {each.row.depth}, jobs {each.row.jobs}: {signed(each.errors['mean_us'])}"
+        f"{where}, depth {each.row.depth}, jobs {each.row.jobs}: {signed(each.errors['mean_us'])}"
         for each in pairs
         if abs(math.expm1(each.errors["mean_us"])) > series.most_mean
     ]
@@ -135,7 +136,7 @@ def picture(drive: Drive, found: Sequence[tuple[Series, list[Pair]]], path: Path
             for of, figures in (("measured", each.row), ("model", each.model))
             if (value := getattr(figures, f"{name}_us")) is not None
         ]
-        base = alt.Chart(alt.Data(values=points)).encode(
+        base = alt.Chart(alt.InlineData(points)).encode(
             x=alt.X("outstanding:Q", scale=alt.Scale(type="log", base=2), title="requests outstanding"),
             y=alt.Y("us:Q", scale=alt.Scale(type="log"), title="latency (us)"),
             color=alt.Color("figure:N", scale=alt.Scale(range=list(COLOURS["light"][1:4])), title=None),

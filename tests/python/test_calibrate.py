@@ -1,5 +1,5 @@
-"""``ftlab calibrate``: closed forms, descent and intervals by themselves; models that are measured by their own
-jobs and found again from another start.
+"""``ftlab calibrate``: closed forms, descent and intervals by themselves; models that are measured by their
+own jobs and found again from another start.
 """
 
 from __future__ import annotations
