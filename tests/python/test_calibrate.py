@@ -184,7 +184,7 @@ def test_an_interval_says_what_rows_do_not_determine() -> None:
     rows = tuple(
         row(depth, max(60.0, depth * 2.0) * factor) for depth, factor in ((1, 1.01), (4, 0.99), (64, 1.0))
     )
-    stage = Stage("all", rows, tuple(keys), {})
+    stage = Stage("all", rows, tuple(keys))
     ground = Ground(Sum(), stage, keys, WEIGHTS)  # type: ignore[arg-type]
     start = {"flash.erase": "20000ns", "device.latency_read": "30000ns", "device.command_time": "1500ns"}
     best, valley = ground.descend(start, 40)

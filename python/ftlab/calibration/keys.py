@@ -25,6 +25,11 @@ DIES = "flash.chips_per_channel"
 MOST_CHIPS = 16
 """The greatest number of chips of a channel that is tried by default."""
 
+LEAST_DEPTHS = 3
+"""Of how many depths a closed form makes sense."""
+MOST_STARTS = 4
+"""How many starts in closed form there are, each of another number of dies."""
+
 _PICOS = ("flash.transfer",)
 _BANDWIDTHS = ("device.link",)
 _STEP_OF_BUFFER = "KiB"
@@ -38,7 +43,7 @@ class Stage:
     rows: tuple[Row, ...]
     """All rows that are to be met, those of earlier stages included."""
     free: tuple[Parameter, ...]
-    start: Mapping[str, str]
+    starts: tuple[Mapping[str, str], ...] = ()
     """Where the search begins: values of some of the free keys, by name."""
 
 
@@ -157,8 +162,7 @@ def stages(rows: Sequence[Row], settings: Mapping[str, Any], free: Sequence[Para
         UserError: no row tells anything by default, so that free keys have to be named.
     """
     if free:
-        start = {**_start_of_reads(_smallest(rows), settings, free)}
-        return [Stage("all", tuple(rows), tuple(free), start)]
+        return [Stage("all", tuple(rows), tuple(free), _starts(_smallest(rows), settings, free))]
     found: list[Stage] = []
     for name, own, make in (
         ("reads", _smallest(rows), _of_reads),
@@ -170,8 +174,8 @@ def stages(rows: Sequence[Row], settings: Mapping[str, Any], free: Sequence[Para
             continue
         before = found[-1].rows if found else ()
         keys_ = [part for each in make(own, settings) for part in _split(each, settings)]
-        start = _start_of_reads(own, settings, keys_) if name == "reads" else {}
-        found.append(Stage(name, (*before, *own), tuple(keys_), start))
+        starts = _starts(own, settings, keys_) if name == "reads" else ()
+        found.append(Stage(name, (*before, *own), tuple(keys_), starts))
     if not found:
         raise UserError("--measured: no row whose job can be modelled; see `ftlab calibrate --help`")
     return found
@@ -253,31 +257,34 @@ def _of_writes(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Paramet
     ]
 
 
-def _start_of_reads(
+def _starts(
     rows: Sequence[Row], settings: Mapping[str, Any], free: Sequence[Parameter]
-) -> dict[str, str]:
-    """Returns a start in closed form: the best loop of as many servers as dies may be, and the page types
+) -> tuple[Mapping[str, str], ...]:
+    """Returns starts in closed form, the best first: loops of as many servers as dies may be, and page types
     whose mean, median and tail are those of a read alone.
     """
     curve = curve_of(rows)
-    if len(curve) < 3:
-        return {}
+    if len(curve) < LEAST_DEPTHS:
+        return ()
     names = {each.name: each for each in free}
-    lanes = settings["flash"]["channels"] * (
-        settings["flash"]["dies_per_chip"] if settings["flash"]["interleave"] else 1
-    )
+    flash = settings["flash"]
+    lanes = flash["channels"] * (flash["dies_per_chip"] if flash["interleave"] else 1)
     chips = names.get(DIES)
-    counts = range(int(chips.low), int(chips.high) + 1) if chips else [settings["flash"]["chips_per_channel"]]
-    loop = min((mva.fit(curve, lanes * count) for count in counts), key=lambda pair: pair[1])[0]
-    found = {
-        DIES: str(loop.servers // lanes),
-        "device.latency_read": f"{loop.delay_us * 1e3:.0f}ns",
-        "device.command_time": f"{loop.command_us * 1e3:.0f}ns",
-    }
+    counts = range(int(chips.low), int(chips.high) + 1) if chips else [flash["chips_per_channel"]]
     types = types_of(settings, "flash.read")
-    for at, time_us in enumerate(_types_us(loop.service_us, rows, types)):
-        found["flash.read" + (f"[{at}]" if types > 1 else "")] = f"{time_us * 1e3:.0f}ns"
-    return {name: _within(names[name], text) for name, text in found.items() if name in names}
+    found = []
+    for loop, _ in sorted((mva.fit(curve, lanes * count) for count in counts), key=lambda pair: pair[1])[
+        :MOST_STARTS
+    ]:
+        start = {
+            DIES: str(loop.servers // lanes),
+            "device.latency_read": f"{loop.delay_us * 1e3:.0f}ns",
+            "device.command_time": f"{loop.command_us * 1e3:.0f}ns",
+        }
+        for at, time_us in enumerate(_types_us(loop.service_us, rows, types)):
+            start["flash.read" + (f"[{at}]" if types > 1 else "")] = f"{time_us * 1e3:.0f}ns"
+        found.append({name: _within(names[name], text) for name, text in start.items() if name in names})
+    return tuple(found)
 
 
 def _within(free: Parameter, text: str) -> str:

@@ -33,8 +33,10 @@ REQUESTS = 20_000
 """Requests of a run whose row has percentiles: 20 of them above p99.9."""
 FEW_REQUESTS = 8_000
 """Requests of a run whose row has a mean alone."""
-ROUNDS = 40
-"""The least number of rounds, each of as many requests as are outstanding."""
+ROUNDS = 100
+"""The least number of rounds, each of as many requests as are outstanding, so that a loop's beginning counts for
+little.
+"""
 BUFFERS = 20
 """How many times the write buffer is written at least, so that its filling counts for little."""
 MOST_REQUESTS = 200_000
@@ -193,4 +195,6 @@ def _measured(row: Row, result: Mapping[str, Any]) -> Figures:
     latency = result["latency"]["read" if OPS[row.op][0] == "100%" else "write"]
     points = latency["percentile_ns"]
     percentiles = [points[name] / 1e3 for name in ("50.000000", "99.000000", "99.900000")]
-    return Figures(latency["count"] * 1e9 / result["elapsed_ns"], latency["mean_ns"] / 1e3, *percentiles)
+    # By Little's law, as at the end of a run fewer requests are outstanding, which a job on a drive stops before.
+    rate = row.depth * row.jobs * 1e9 / latency["mean_ns"]
+    return Figures(rate, latency["mean_ns"] / 1e3, *percentiles)

@@ -25,7 +25,7 @@ from ftlab.studies.tuning import Objective, Parameter, Tuning
 
 AT_ONCE = 2
 """Trials proposed at a time, however many run: so the same seed gives the same search on any machine."""
-STEP = 0.02
+STEP = 0.06
 """The length of the differences of a descent, as a share of each key's range."""
 MOST_STEPS = 6
 """Steps of a descent at most."""
@@ -183,8 +183,8 @@ def search(ground: Ground, stage: Stage, start: Mapping[str, str], plan: Plan) -
     kept = {name: text for name, text in start.items() if name not in own}
     tuner = Searcher(ground, stage.free, kept, plan, stage.name)
     first = {name: text for name, text in start.items() if name in own}
-    tuner.begin_with({**first, **stage.start})
-    tuner.begin_with(first)
+    for begun in (*stage.starts, {}):
+        tuner.begin_with({**first, **begun})
     trials = [trial for trial in tuner.search(AT_ONCE).trials if trial.values]
     if not trials:
         raise ValueError(f"no trial of the stage {stage.name} is valid")
