@@ -158,7 +158,7 @@ def fit(asked: Asked, executor: Executor, reporter: Reporter) -> Fit:
     values = values_of(ground.free, best.chosen)
     model = rig.figures(asked.rows, [values])[0]
     if model is None:
-        raise UserError("the model that was found cannot run the rows that were held out")
+        raise UserError(f"the model that was found cannot run the rows held out: {rig.refusal}")
     return Fit(
         base=asked.base,
         values=values,
@@ -215,6 +215,6 @@ def check(
     rig.settings({})
     model = rig.figures(rows, [{}])[0]
     if model is None:
-        raise UserError(f"{config}: cannot run these rows")
+        raise UserError(f"{config}: cannot run these rows: {rig.refusal}")
     pairs = _pairs(rows, model, ())
     return Fit(config, {}, (), pairs, weights, 0, 0, None, (), {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,16 @@ from ftlab.units import quantity
 
 WORSE = 1.1
 """The error at the ends of an interval, as a multiple of the best."""
-LADDER = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Where an end is looked for, as multiples of where the slopes alone would put it."""
+FURTHEST = 4.0
+"""How far a key is moved, as a multiple of where the slopes alone would put the end of its interval."""
+LADDER = (0.125, 0.25, 0.5, 1.0)
+"""The steps on the way there."""
+FOLLOWS = 2
+"""How often the other keys follow at each step."""
+NEAR = 2.0
+"""The greatest square of an error, as a multiple of the lowest, that tells where an interval ends."""
+LEAST_POINTS = 5
+"""From how many points, the nearest, an end is told at least."""
 LEAST_MOVE = 1e-3
 """The least move that is tried, as a share of a key's range."""
 DETERMINED = 1.5
@@ -104,35 +113,61 @@ def _of_count(ground: Ground, best: Point, each: Parameter) -> tuple[Interval, P
 
 
 def _of_key(ground: Ground, best: Point, valley: Valley, each: Parameter) -> tuple[Interval, Point]:
+    """Moves a key step by step to both sides, the others following, and puts a parabola through the errors:
+    percentiles of runs are noisy, and the best point is one of luck, too.
+    """
     axis = [free.name for free in ground.moved()].index(each.name)
     at = ground.place(best.chosen)
-    reach = _reach(valley, axis)
-    places: list[tuple[int, float, dict[str, str]]] = []
-    for side, sign in enumerate((-1, 1)):
-        moves = {float(np.clip(at[axis] + sign * factor * reach, 0.0, 1.0)) for factor in LADDER}
-        for part in sorted(moves, key=lambda part: abs(part - at[axis])):
-            if abs(part - at[axis]) >= LEAST_MOVE:
-                places.append((side, part, ground.chosen(_following(valley, at, axis, part), best.chosen)))
-    errors = ground.errors([chosen for _, _, chosen in places])
-    lowest = best
-    ends = [float(at[axis])] * 2
-    closed = [False, False]
-    before = [best.error, best.error]
-    for (side, part, chosen), error in zip(places, errors, strict=True):
-        lowest = min(lowest, Point(chosen, error), key=lambda one: one.error)
-        if closed[side]:
-            continue
-        if error > WORSE * best.error:
-            share = (
-                (WORSE * best.error - before[side]) / (error - before[side]) if math.isfinite(error) else 0.0
-            )
-            ends[side] += share * (part - ends[side])
-            closed[side] = True
-        else:
-            ends[side], before[side] = part, error
-    low, high = (ground.chosen(_put(at, axis, end), best.chosen)[each.name] for end in ends)
-    bounds = ends[0] <= LEAST_MOVE and not closed[0], ends[1] >= 1 - LEAST_MOVE and not closed[1]
-    return Interval(each.name, best.chosen[each.name], low, high, *bounds), lowest
+    reach = FURTHEST * _reach(valley, axis)
+    parts = []
+    for sign, room in ((-1, at[axis]), (1, 1 - at[axis])):
+        parts += [float(at[axis] + sign * share * min(reach, room)) for share in LADDER if room >= LEAST_MOVE]
+    points = _followed(ground, best, valley, axis, parts)
+    known = [(part, point) for part, point in zip(parts, points, strict=True) if math.isfinite(point.error)]
+    tried = np.array([at[axis], *(part for part, _ in known)])
+    costs = np.array([best.error**2, *(point.error**2 for _, point in known)])
+    low, high = _ends(tried, costs)
+    first, last = (
+        ground.chosen(_put(at, axis, min(max(end, 0.0), 1.0)), {})[each.name] for end in (low, high)
+    )
+    made = Interval(each.name, best.chosen[each.name], first, last, low <= 0.0, high >= 1.0)
+    return made, min([best, *(point for _, point in known)], key=lambda point: point.error)
+
+
+def _followed(ground: Ground, best: Point, valley: Valley, axis: int, parts: Sequence[float]) -> list[Point]:
+    """Returns, for each place of a key, the lowest point that the other keys reach by the slopes known."""
+    at = ground.place(best.chosen)
+    others = np.delete(valley.jacobian, axis, axis=1)
+    places = [_put(at, axis, part) for part in parts]
+    heights = [valley.residuals + valley.jacobian[:, axis] * (part - at[axis]) for part in parts]
+    found = [Point(best.chosen, math.inf)] * len(parts)
+    for _ in range(FOLLOWS):
+        for number, height in enumerate(heights):
+            free = np.delete(places[number], axis)
+            moved = step_to(free, height, others, FOLLOWED) if len(free) else free
+            places[number] = np.insert(moved, axis, parts[number])
+        chosen = [ground.chosen(place, best.chosen) for place in places]
+        for number, each in enumerate(ground.residuals(chosen)):
+            # A place that is not valid stays where it is, without an error that could be compared.
+            if each is not None:
+                heights[number] = each
+                point = Point(chosen[number], math.sqrt(float(each @ each)))
+                found[number] = min(found[number], point, key=lambda one: one.error)
+    return found
+
+
+def _ends(tried: Vector, costs: Vector) -> tuple[float, float]:
+    """Returns where a parabola through the costs near the lowest is 10 % in error above its bottom."""
+    near = np.argsort(costs)[: max(LEAST_POINTS, int((costs <= NEAR * costs.min()).sum()))]
+    if len(near) < LEAST_POINTS:
+        return float(tried.min()), float(tried.max())
+    own = tried[0]
+    bend, slope, height = np.polyfit(tried[near] - own, costs[near], 2)
+    if bend <= 0:
+        return 0.0, 1.0
+    bottom = max(height - slope**2 / (4 * bend), 0.0) or float(costs.min())
+    middle, half = own - slope / (2 * bend), math.sqrt((WORSE**2 - 1) * bottom / bend)
+    return min(float(middle - half), float(own)), max(float(middle + half), float(own))
 
 
 def _reach(valley: Valley, axis: int) -> float:
@@ -143,15 +178,6 @@ def _reach(valley: Valley, axis: int) -> float:
     slope = float(part @ part)
     room = (WORSE**2 - 1) * max(valley.cost, 1e-12)
     return min(math.sqrt(room / slope), 1.0) if slope > room else 1.0
-
-
-def _following(valley: Valley, at: Vector, axis: int, part: float) -> Vector:
-    """Returns the place where a key is moved and the others follow as the slopes say."""
-    others = np.delete(valley.jacobian, axis, axis=1)
-    here = valley.residuals + valley.jacobian[:, axis] * (part - at[axis])
-    place = np.delete(at, axis)
-    moved = step_to(place, here, others, FOLLOWED) if others.size else place
-    return np.insert(moved, axis, part)
 
 
 def _put(at: Vector, axis: int, part: float) -> Vector:

@@ -29,20 +29,20 @@ OPS = {
 }
 """The share of reads and the order of addresses, by the operation of a row."""
 
-REQUESTS = 20_000
-"""Requests of a run whose row has percentiles: 20 of them above p99.9."""
-FEW_REQUESTS = 8_000
+REQUESTS = 60_000
+"""Requests of a run whose row has percentiles: 60 of them above p99.9."""
+FEW_REQUESTS = 20_000
 """Requests of a run whose row has a mean alone."""
 ROUNDS = 100
-"""The least number of rounds, each of as many requests as are outstanding, so that a loop's beginning counts for
-little.
-"""
+"""The least number of rounds, each of as many requests as are outstanding: the first is not like the rest."""
 BUFFERS = 20
 """How many times the write buffer is written at least, so that its filling counts for little."""
 MOST_REQUESTS = 200_000
 """Requests of a run at most."""
 LEAST_BLOCKS = 8
 """Blocks of a plane at least, so that there is room for what garbage collection keeps in reserve."""
+WITHHELD = "50%"
+"""What such a small plane withholds, so that what is kept in reserve is a part of it."""
 SPARE = 1.4
 """How many times the room for what is written there is, so that nothing is collected in between."""
 
@@ -121,6 +121,7 @@ def job_of(row: Row, settings: Mapping[str, Any]) -> dict[str, str]:
         "host.queue_depth": str(row.depth * row.jobs),
         "device.precondition": "fill" if share == "100%" else "none",
         "flash.blocks_per_plane": str(_blocks(row, requests, settings)),
+        "ftl.over_provisioning": WITHHELD,
     }
 
 
@@ -139,6 +140,8 @@ class Rig:
         self._executor = executor
         self._reporter = reporter
         self._figure = study_of(Path("calibrate"))
+        self.refusal = ""
+        """Why a candidate could not run, the last time that one could not."""
 
     def settings(self, values: Mapping[str, str]) -> dict[str, Any]:
         """Returns the resolved candidate with these values of its keys.
@@ -161,15 +164,15 @@ class Rig:
                 for at, row in enumerate(rows):
                     config = load(self.base, overrides({**values, **job_of(row, settings)}))
                     runs[number, at] = self._run(config, f"depth {row.depth * row.jobs} {row.op}")
-            except UserError:
+            except UserError as error:
                 refused.add(number)
+                self.refusal = str(error)
         results: dict[str, Mapping[str, Any]] = {}
-        failed: set[str] = set()
 
         def fail(each: Run, error: UserError | InternalError) -> None:
             if isinstance(error, InternalError):
                 raise error
-            failed.add(each.key)
+            self.refusal = str(error)
 
         wanted = [each for (number, _), each in runs.items() if number not in refused]
         run(wanted, self._cache, self._reporter, self._executor, results.__setitem__, fail, expected=True)
@@ -195,6 +198,6 @@ def _measured(row: Row, result: Mapping[str, Any]) -> Figures:
     latency = result["latency"]["read" if OPS[row.op][0] == "100%" else "write"]
     points = latency["percentile_ns"]
     percentiles = [points[name] / 1e3 for name in ("50.000000", "99.000000", "99.900000")]
-    # By Little's law, as at the end of a run fewer requests are outstanding, which a job on a drive stops before.
+    # By Little's law: at the end of a run fewer requests are outstanding, which a job on a drive is not.
     rate = row.depth * row.jobs * 1e9 / latency["mean_ns"]
     return Figures(rate, latency["mean_ns"] / 1e3, *percentiles)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ftlab._core import Config
+from ftlab._core import Config, UserError
 from ftlab.calibration.descent import Valley, Vector, descend
 from ftlab.calibration.distance import residuals
 from ftlab.calibration.keys import Stage, values_of
@@ -187,7 +187,9 @@ def search(ground: Ground, stage: Stage, start: Mapping[str, str], plan: Plan) -
         tuner.begin_with({**first, **begun})
     trials = [trial for trial in tuner.search(AT_ONCE).trials if trial.values]
     if not trials:
-        raise ValueError(f"no trial of the stage {stage.name} is valid")
+        raise UserError(
+            f"{plan.base}: cannot run these rows with any values that were tried: {ground.rig.refusal}"
+        )
     best: tuple[Point, Valley] | None = None
     for each in _apart(sorted(trials, key=lambda trial: trial.values[0]), stage.free):
         found = ground.descend({**kept, **each.parameters}, FEW_STEPS)
