@@ -12,8 +12,11 @@ from ftlab.calibration.descent import Vector
 from ftlab.calibration.model import NAMES, Figures, figures_of
 from ftlab.calibration.row import Row
 
-WEIGHTS = {"iops": 1.0, "mean_us": 1.0, "p50_us": 0.1, "p99_us": 0.1, "p999_us": 0.1}
-"""What the square of each figure's logarithmic error counts, unless ``--weights`` says otherwise."""
+WEIGHTS = {"iops": 1.0, "mean_us": 1.0, "p50_us": 0.05, "p99_us": 0.05, "p999_us": 0.02}
+"""What the square of each figure's logarithmic error counts, unless ``--weights`` says otherwise.
+
+Percentiles count less as those of a run are noisy: they decide where rates and means cannot.
+"""
 
 
 def weights_of(text: str | None) -> dict[str, float]:

@@ -21,6 +21,11 @@ from ftlab.progress import Reporter
 from ftlab.studies.cache import Cache
 from ftlab.studies.executor import Executor
 
+MOST_VALLEYS = 4
+"""How often a fit goes on where a lower valley is met."""
+BETTER = 0.9
+"""The ratio of its error to the best from which a valley counts as another, and not as luck."""
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -187,10 +192,13 @@ def _searched(
         best, valley, tried = search(ground, stage, start, plan)
         chosen, trials = dict(best.chosen), trials + tried
     found, lowest = intervals(ground, best, valley)
-    if lowest.error < 0.99 * best.error:
-        # The way to an end of an interval led lower: the fit goes on from there.
+    for _ in range(MOST_VALLEYS):
+        if lowest.error >= BETTER * best.error:
+            break
+        # The way to an end of an interval led into a lower valley: the fit goes on from there.
         best, valley = ground.descend(lowest.chosen, MOST_STEPS)
-        found, _ = intervals(ground, best, valley)
+        plan.reporter.note(f"{parts[-1].name}: another valley: {best.error:.2%} off")
+        found, lowest = intervals(ground, best, valley)
     return ground, best, found, trials
 
 

@@ -19,8 +19,12 @@ FURTHEST = 4.0
 """How far a key is moved, as a multiple of where the slopes alone would put the end of its interval."""
 LADDER = (0.125, 0.25, 0.5, 1.0)
 """The steps on the way there."""
-FOLLOWS = 2
-"""How often the other keys follow at each step."""
+FAR = (0.4, 0.8)
+"""Further steps, as shares of the room to a key's bound: another valley may be there."""
+FOLLOWS = 4
+"""How often the other keys follow at each step at most."""
+SETTLED = 0.99
+"""The ratio of one error to the one before it from which the other keys count as having followed."""
 NEAR = 2.0
 """The greatest square of an error, as a multiple of the lowest, that tells where an interval ends."""
 LEAST_POINTS = 5
@@ -119,11 +123,18 @@ def _of_key(ground: Ground, best: Point, valley: Valley, each: Parameter) -> tup
     axis = [free.name for free in ground.moved()].index(each.name)
     at = ground.place(best.chosen)
     reach = FURTHEST * _reach(valley, axis)
-    parts = []
-    for sign, room in ((-1, at[axis]), (1, 1 - at[axis])):
-        parts += [float(at[axis] + sign * share * min(reach, room)) for share in LADDER if room >= LEAST_MOVE]
-    points = _followed(ground, best, valley, axis, parts)
-    known = [(part, point) for part, point in zip(parts, points, strict=True) if math.isfinite(point.error)]
+    known: list[tuple[float, Point]] = []
+    # Each side goes on from where the other keys had followed to.
+    sides = [(sign, room, at, valley.residuals) for sign, room in ((-1, at[axis]), (1, 1 - at[axis]))]
+    sides = [side for side in sides if side[1] >= LEAST_MOVE]
+    for rung in range(len(LADDER) + len(FAR)):
+        parts = [float(at[axis] + sign * _rungs(reach, room)[rung]) for sign, room, _, _ in sides]
+        begun = [(place, height) for _, _, place, height in sides]
+        steps = _followed(ground, best, valley, axis, list(zip(parts, begun, strict=True)))
+        known += [
+            (part, step[0]) for part, step in zip(parts, steps, strict=True) if math.isfinite(step[0].error)
+        ]
+        sides = [(*side[:2], *step[1:]) for side, step in zip(sides, steps, strict=True)]
     tried = np.array([at[axis], *(part for part, _ in known)])
     costs = np.array([best.error**2, *(point.error**2 for _, point in known)])
     low, high = _ends(tried, costs)
@@ -134,18 +145,32 @@ def _of_key(ground: Ground, best: Point, valley: Valley, each: Parameter) -> tup
     return made, min([best, *(point for _, point in known)], key=lambda point: point.error)
 
 
-def _followed(ground: Ground, best: Point, valley: Valley, axis: int, parts: Sequence[float]) -> list[Point]:
-    """Returns, for each place of a key, the lowest point that the other keys reach by the slopes known."""
-    at = ground.place(best.chosen)
+def _rungs(reach: float, room: float) -> list[float]:
+    """Returns by how much a key is moved to one side, step by step, which has some room."""
+    near = [share * min(reach, room) for share in LADDER]
+    return near + [max(near[-1], share * room) for share in FAR]
+
+
+def _followed(
+    ground: Ground,
+    best: Point,
+    valley: Valley,
+    axis: int,
+    moves: Sequence[tuple[float, tuple[Vector, Vector]]],
+) -> list[tuple[Point, Vector, Vector]]:
+    """Moves a key to each of some places, each from a point and its residuals, and lets the others follow by
+    the slopes of the best point; returns the lowest points, and where each has ended.
+    """
     others = np.delete(valley.jacobian, axis, axis=1)
-    places = [_put(at, axis, part) for part in parts]
-    heights = [valley.residuals + valley.jacobian[:, axis] * (part - at[axis]) for part in parts]
-    found = [Point(best.chosen, math.inf)] * len(parts)
+    places = [_put(place, axis, part) for part, (place, _) in moves]
+    heights = [here + valley.jacobian[:, axis] * (part - place[axis]) for part, (place, here) in moves]
+    found = [Point(best.chosen, math.inf)] * len(moves)
     for _ in range(FOLLOWS):
+        before = [point.error for point in found]
         for number, height in enumerate(heights):
             free = np.delete(places[number], axis)
             moved = step_to(free, height, others, FOLLOWED) if len(free) else free
-            places[number] = np.insert(moved, axis, parts[number])
+            places[number] = np.insert(moved, axis, places[number][axis])
         chosen = [ground.chosen(place, best.chosen) for place in places]
         for number, each in enumerate(ground.residuals(chosen)):
             # A place that is not valid stays where it is, without an error that could be compared.
@@ -153,7 +178,9 @@ def _followed(ground: Ground, best: Point, valley: Valley, axis: int, parts: Seq
                 heights[number] = each
                 point = Point(chosen[number], math.sqrt(float(each @ each)))
                 found[number] = min(found[number], point, key=lambda one: one.error)
-    return found
+        if all(point.error >= SETTLED * error for point, error in zip(found, before, strict=True)):
+            break
+    return list(zip(found, places, heights, strict=True))
 
 
 def _ends(tried: Vector, costs: Vector) -> tuple[float, float]:

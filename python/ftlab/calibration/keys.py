@@ -25,10 +25,14 @@ DIES = "flash.chips_per_channel"
 MOST_CHIPS = 16
 """The greatest number of chips of a channel that is tried by default."""
 
+DECADES = 100
+"""The ratio of a range's ends above which it is searched on a logarithmic scale."""
 LEAST_DEPTHS = 3
 """Of how many depths a closed form makes sense."""
-MOST_STARTS = 4
-"""How many starts in closed form there are, each of another number of dies."""
+MOST_STARTS = 6
+"""How many starts in closed form there are."""
+IDLE = 0.5
+"""How busy the controller is at most in half of the starts, in which the dies bound the rate."""
 
 _PICOS = ("flash.transfer",)
 _BANDWIDTHS = ("device.link",)
@@ -152,7 +156,9 @@ def _unit_of(key: str) -> str:
 
 def ranged(key: str, low: float, high: float) -> Parameter:
     """Returns a free key within bounds, in the unit in which it is counted."""
-    return Parameter(key, key, (), float(round(low)), float(round(high)), low > 0, _unit_of(key), None)
+    # Times add up, so they are searched as they are; only in a wide range does the low end need room.
+    log = low > 0 and high / low > DECADES
+    return Parameter(key, key, (), float(round(low)), float(round(high)), log, _unit_of(key), None)
 
 
 def stages(rows: Sequence[Row], settings: Mapping[str, Any], free: Sequence[Parameter]) -> list[Stage]:
@@ -221,7 +227,7 @@ def _of_reads(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Paramete
         ranged("device.command_time", max(each / 20, 1), each),
         ranged("flash.read", alone / 10, alone * 1.3),
         # Up to a quarter of the latency for 4 KiB; in ps a byte.
-        ranged("flash.transfer", 20, alone / 16),
+        ranged("flash.transfer", alone / 1600, alone / 16),
     ]
 
 
@@ -273,9 +279,8 @@ def _starts(
     counts = range(int(chips.low), int(chips.high) + 1) if chips else [flash["chips_per_channel"]]
     types = types_of(settings, "flash.read")
     found = []
-    for loop, _ in sorted((mva.fit(curve, lanes * count) for count in counts), key=lambda pair: pair[1])[
-        :MOST_STARTS
-    ]:
+    loops = [mva.fit(curve, lanes * count, most) for count in counts for most in (1.0, IDLE)]
+    for loop, _ in sorted(loops, key=lambda pair: pair[1])[:MOST_STARTS]:
         start = {
             DIES: str(loop.servers // lanes),
             "device.latency_read": f"{loop.delay_us * 1e3:.0f}ns",

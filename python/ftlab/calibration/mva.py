@@ -45,8 +45,10 @@ class Loop:
         return found
 
 
-def fit(curve: Mapping[int, float], servers: int) -> tuple[Loop, float]:
+def fit(curve: Mapping[int, float], servers: int, busy: float = 1.0) -> tuple[Loop, float]:
     """Fits delay, service time and rate to mean latencies (us) by outstanding requests.
+
+    ``busy`` is how busy the server that all share is at most, where the measured rate is greatest.
 
     Returns the loop, and the root mean square of ln(loop / measured).
     """
@@ -54,7 +56,7 @@ def fit(curve: Mapping[int, float], servers: int) -> tuple[Loop, float]:
     measured = np.array([curve[depth] for depth in depths])
     alone = measured[0]
     # The greatest rate was at least reached.
-    least_us = float(min(latency / depth for depth, latency in curve.items()))
+    least_us = busy * float(min(latency / depth for depth, latency in curve.items()))
     low = np.log([SPAN[0] * alone, SPAN[0] * alone, SPAN[0] * least_us])
     high = np.log([SPAN[1] * alone, SPAN[1] * alone, least_us])
 

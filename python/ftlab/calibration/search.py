@@ -191,8 +191,11 @@ def search(ground: Ground, stage: Stage, start: Mapping[str, str], plan: Plan) -
             f"{plan.base}: cannot run these rows with any values that were tried: {ground.rig.refusal}"
         )
     best: tuple[Point, Valley] | None = None
-    for each in _apart(sorted(trials, key=lambda trial: trial.values[0]), stage.free):
-        found = ground.descend({**kept, **each.parameters}, FEW_STEPS)
+    starts = [
+        trial.parameters for trial in _apart(sorted(trials, key=lambda trial: trial.values[0]), stage.free)
+    ]
+    for each in (*stage.starts, *starts):
+        found = ground.descend({**start, **each}, FEW_STEPS)
         if best is None or found[0].error < best[0].error:
             best = found
     assert best is not None, "there is at least one trial"
