@@ -214,13 +214,15 @@ def test_wrong_weights_are_refused(text: str) -> None:
 
 def test_rows_are_held_out_by_share_and_by_value() -> None:
     rows = [row(depth) for depth in (1, 2, 4, 8, 16, 32, 64, 128, 256)]
-    assert [each.depth for each in held_out(rows, "depth=2,8,32,128", 1)] == [2, 8, 32, 128]
-    drawn = held_out(rows, "30%", 1)
-    assert len(drawn) == 3 and drawn == held_out(rows, "30%", 1)
+    assert [each.depth for each in held_out(rows, ["depth=2,8,32,128"], 1)] == [2, 8, 32, 128]
+    drawn = held_out(rows, ["30%"], 1)
+    assert len(drawn) == 3 and drawn == held_out(rows, ["30%"], 1)
+    both = held_out(rows, ["op=randread depth=4", "depth=8"], 1)
+    assert [each.depth for each in both] == [4, 8]
     assert [each.depth for each in picked(rows, ["depth=4,8", "op=randread"])] == [4, 8]
     for text in ("0%", "100%", "depth=3", "colour=red", "depth"):
         with pytest.raises(UserError, match="--hold-out"):
-            held_out(rows, text, 1)
+            held_out(rows, [text], 1)
     with pytest.raises(UserError, match="--only"):
         picked(rows, ["depth=3"])
 

@@ -91,10 +91,8 @@ def picked(rows: Sequence[Row], only: Sequence[str]) -> list[Row]:
     Raises:
         UserError: a row has no such field, or none meets them all.
     """
-    found = list(rows)
-    for text in only:
-        name, values = _wanted(text, f"--only {text}")
-        found = [row for row in found if str(getattr(row, name)) in values]
+    wanted = [_wanted(text, f"--only {text}") for text in only]
+    found = [row for row in rows if all(_meets(row, each) for each in wanted)]
     if not found:
         raise UserError(f"--only {' --only '.join(only)}: meets no row; fields: {', '.join(_FIELDS)}")
     return found
@@ -103,32 +101,44 @@ def picked(rows: Sequence[Row], only: Sequence[str]) -> list[Row]:
 _FIELDS = ("drive", "op", "bs", "depth", "jobs", "engine")
 
 
-def _wanted(text: str, where: str) -> tuple[str, set[str]]:
-    name, equals, values = (part.strip() for part in text.partition("="))
-    if not equals or name not in _FIELDS:
-        raise UserError(f"{where}: write FIELD=VALUE,VALUE with one of {', '.join(_FIELDS)}")
-    return name, {each.strip() for each in values.split(",")}
+def _wanted(text: str, where: str) -> dict[str, set[str]]:
+    """Reads "op=read bs=4096,8192": every field with the values that it may have."""
+    found = {}
+    for word in text.split():
+        name, equals, values = word.partition("=")
+        if not equals or name not in _FIELDS:
+            raise UserError(f"{where}: write FIELD=VALUE,VALUE with one of {', '.join(_FIELDS)}")
+        found[name] = {each.strip() for each in values.split(",")}
+    return found
 
 
-def held_out(rows: Sequence[Row], text: str | None, seed: int) -> list[Row]:
-    """Returns the rows that ``--hold-out 30%`` or ``--hold-out depth=2,8`` keeps out of the fit.
+def _meets(row: Row, wanted: Mapping[str, set[str]]) -> bool:
+    return all(str(getattr(row, name)) in values for name, values in wanted.items())
+
+
+def held_out(rows: Sequence[Row], texts: Sequence[str], seed: int) -> list[Row]:
+    """Returns the rows that any ``--hold-out 30%`` or ``--hold-out "op=read bs=512"`` keeps out of the fit.
 
     Raises:
-        UserError: the text is neither, or leaves no row on one of the sides.
+        UserError: a text is neither, or no row is left on one of the sides.
     """
-    if text is None:
-        return []
-    share = re.fullmatch(r"([0-9.]+) ?%", text.strip())
-    if share:
-        count = round(len(rows) * float(share[1]) / 100)
-        places = set(Random(seed).sample(range(len(rows)), min(count, len(rows))))
-        held = [row for at, row in enumerate(rows) if at in places]
-    else:
-        name, values = _wanted(text, f"--hold-out {text}")
-        held = [row for row in rows if str(getattr(row, name)) in values]
-    if not held or len(held) == len(rows):
-        raise UserError(f"--hold-out {text}: {len(held)} of {len(rows)} rows; some must be on each side")
-    return held
+    held: set[int] = set()
+    for text in texts:
+        share = re.fullmatch(r"([0-9.]+) ?%", text.strip())
+        if share:
+            count = min(round(len(rows) * float(share[1]) / 100), len(rows))
+            more = Random(seed).sample(range(len(rows)), count)
+        else:
+            wanted = _wanted(text, f"--hold-out {text}")
+            more = [at for at, row in enumerate(rows) if _meets(row, wanted)]
+        if not more:
+            raise UserError(f"--hold-out {text}: meets no row")
+        held |= set(more)
+    if len(held) == len(rows):
+        raise UserError(
+            f"--hold-out {' --hold-out '.join(texts)}: all {len(rows)} rows; some must be left to fit"
+        )
+    return [row for at, row in enumerate(rows) if at in held]
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ OPS = {
 }
 """The share of reads and the order of addresses, by the operation of a row."""
 
-REQUESTS = 100_000
-"""Requests of a run whose row has percentiles: 100 of them above p99.9."""
+REQUESTS = 60_000
+"""Requests of a run whose row has percentiles: 60 of them above p99.9."""
 FEW_REQUESTS = 20_000
 """Requests of a run whose row has a mean alone."""
 ROUNDS = 100

@@ -138,6 +138,10 @@ class Searcher(Tuner):
         """Returns what is searched: the rows and their weights, too."""
         return super().said() + repr([self._ground.rows, sorted(self._ground.weights.items())])
 
+    def expect(self, before: int) -> None:
+        """Leaves the number of runs open: descents follow, as many as they need."""
+        self._reporter.expect({})
+
     def check(self) -> None:
         """Leaves it to the trials to refuse what no configuration accepts."""
 

@@ -45,8 +45,9 @@ MOST_SHOWN = 5
 )
 @click.option(
     "--hold-out",
+    multiple=True,
     metavar="30%|FIELD=A,B",
-    help="Rows that are predicted and not fitted: a share, or depth=2,8.",
+    help='Rows that are predicted and not fitted: a share, or depth=2,8, or "op=read bs=4096". Repeatable.',
 )
 @click.option(
     "--trials",
@@ -84,7 +85,7 @@ def calibrate(
     measured: tuple[str, ...],
     only: tuple[str, ...],
     free: tuple[str, ...],
-    hold_out: str | None,
+    hold_out: tuple[str, ...],
     trials: int,
     seed: int,
     weights: str | None,
@@ -116,7 +117,7 @@ def calibrate(
     known, others = rows_of([Path(each) for each in measured])
     rows = picked(known, only)
     if check is not None:
-        if base is not None or out is not None or free or hold_out is not None:
+        if base is not None or out is not None or free or hold_out:
             raise UserError(
                 f"--check {check}: fits nothing, so it takes neither BASE nor --out, --free or --hold-out"
             )

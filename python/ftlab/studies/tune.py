@@ -141,6 +141,12 @@ class Tuner:
         said += repr([(each.text, each.maximize) for each in tuning.objectives])
         return said + repr([(*vars(each).values(),)[:-1] for each in tuning.parameters])
 
+    def expect(self, before: int) -> None:
+        """Tells the reporter which trials there will be, after those that were ``before``."""
+        # With a budget in minutes the number of trials is not known.
+        last = self._tuning.runs if self._tuning.minutes is None else 0
+        self._reporter.expect({f"trial {number}": 1.0 for number in range(before + 1, last + 1)})
+
     def begin_with(self, parameters: Mapping[str, str]) -> None:
         """Proposes these values first, in a search that has not tried them yet; called before `search`."""
         self._first.append(parameters)
@@ -171,9 +177,7 @@ class Tuner:
         trials = self._resume()
         for each in self._first:
             self._study.enqueue_trial(self._numbers(each), skip_if_exists=True)
-        # With a budget in minutes the number of trials is not known.
-        last = self._tuning.runs if self._tuning.minutes is None else 0
-        self._reporter.expect({f"trial {number}": 1.0 for number in range(len(trials) + 1, last + 1)})
+        self.expect(len(trials))
         ends = math.inf if self._tuning.minutes is None else time.monotonic() + self._tuning.minutes * 60
         while len(trials) < self._tuning.runs and time.monotonic() < ends:
             asked = self._ask(min(at_once, self._tuning.runs - len(trials)), len(trials))

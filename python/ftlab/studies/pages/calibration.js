@@ -51,7 +51,7 @@ function drawResiduals() {
     const there = shown.filter((row) => row.errors[name] !== undefined);
     if (!there.length) return missing(`${SHORT[name]}: not measured.`);
     const x = { title: "requests outstanding", values: there.map(outstanding), log: true };
-    const y = { title: `${SHORT[name]}: model above measured (%)`, values: [0, ...there.map((row) => off(row.errors[name]))] };
+    const y = { title: `${SHORT[name]} off (%)`, values: [0, ...there.map((row) => off(row.errors[name]))] };
     return h("figure", {}, plot(wide, 240, x, y, (group, across, up) => {
       const ends = x.values.map(across.at);
       group.append(line([[Math.min(...ends), up.at(0)], [Math.max(...ends), up.at(0)]], "tried"));
