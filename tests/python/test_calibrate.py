@@ -90,7 +90,9 @@ def table(path: Path, rows: Sequence[Row], figures: Sequence[Figures]) -> None:
         writer.writerow([*names, "source"])
         for each, known in zip(rows, figures, strict=True):
             job = [getattr(each, name) for name in names[:6]]
-            writer.writerow([*job, *(f"{value:.3f}" for value in vars(known).values()), "model"])
+            writer.writerow(
+                [*job, *("" if value is None else f"{value:.3f}" for value in vars(known).values()), "model"]
+            )
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +104,10 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [row(depth) for depth in (1, 2, 4, 8, 16, 32)]
     with Reporter(quiet=True) as reporter:
         figures = measure(folder / "known.toml", rows, folder / "cache", reporter)
-    table(folder / "drive.csv", rows, figures)
+    # Means alone: their noise is small, so few requests tell the keys.
+    table(
+        folder / "drive.csv", rows, [Figures(each.iops, each.mean_us, None, None, None) for each in figures]
+    )
     return folder
 
 
@@ -244,32 +249,30 @@ def test_free_keys_are_read_with_their_units() -> None:
 
 def test_a_model_is_found_from_its_own_measurements(measured: Path) -> None:
     cli = Cli(measured)
-    said = cli.ok(
-        "calibrate", "start.toml", "--measured", "drive.csv", "--out", "found.toml", "--trials", "12"
-    )
+    free = ("flash.chips_per_channel=1..5", "device.latency_read=0us..70us", "flash.read=10us..90us")
+    asked = [part for key in free for part in ("--free", key)]
+    base = ("calibrate", "start.toml", "--measured", "drive.csv", "--out", "found.toml", "--trials", "4")
+    said = cli.ok(*base, *asked)
     found = json.loads((measured / "found.json").read_text())
     assert found["error"] < 0.01 < found["error_before"], said
     for each in found["rows"]:
         assert abs(each["errors"]["mean_us"]) < 0.01, each
+    known = {"device.latency_read": 20_000 + 2_000, "flash.read": 50_000}
     settings = tomllib.loads((measured / "found.toml").read_text())
     assert settings["flash"]["chips_per_channel"] == 3
-    known = {"device.command_time": 3_000, "device.latency_read": 20_000, "flash.read": 50_000}
     for each in found["keys"]:
-        if each["name"] not in known:
-            continue
-        best, low, high = (float(each[part].removesuffix("ns")) for part in ("best", "low", "high"))
+        low, best, high = (float(each[part].removesuffix("ns")) for part in ("low", "best", "high"))
         assert low <= best <= high
-        if each["determined"]:
-            assert best == pytest.approx(known[each["name"]], rel=0.05), each
+        if each["name"] in known:
+            # The start's command time is 2 us less, which is a part of the latency here.
+            assert each["determined"] and best == pytest.approx(known[each["name"]], rel=0.05), each
     text = (measured / "found.toml").read_text()
-    for name in ("command_time", "latency_read", "read", "chips_per_channel"):
-        (line,) = (line for line in text.splitlines() if line.startswith(f"{name} ="))
-        assert "# fitted, " in line and " on 6 rows; " in line, line
+    marked = [line for line in text.splitlines() if "# fitted, " in line]
+    assert {line.partition(" =")[0] for line in marked} == {"latency_read", "read", "chips_per_channel"}
+    assert all(" on 6 rows; " in line for line in marked), marked
     # The file is a configuration, whose errors are those that were stated.
-    assert (
-        cli("calibrate", "--check", "found.toml", "--measured", "drive.csv", "--most-error", "1%").returncode
-        == 0
-    )
+    checked = cli("calibrate", "--check", "found.toml", "--measured", "drive.csv", "--most-error", "1%")
+    assert checked.returncode == 0, checked.stderr
     page = (measured / "found.html").read_text()
     assert "Measured and modelled" in page and "Errors" in page
 

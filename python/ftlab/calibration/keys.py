@@ -179,7 +179,8 @@ def stages(rows: Sequence[Row], settings: Mapping[str, Any], free: Sequence[Para
         if not own:
             continue
         before = found[-1].rows if found else ()
-        keys_ = [part for each in make(own, settings) for part in _split(each, settings)]
+        told = [*before, *own] if name == "sizes" else own
+        keys_ = [part for each in make(told, settings) for part in _split(each, settings)]
         starts = _starts(own, settings, keys_) if name == "reads" else ()
         found.append(Stage(name, (*before, *own), tuple(keys_), starts))
     if not found:
@@ -232,14 +233,13 @@ def _of_reads(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Paramete
 
 
 def _of_sizes(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Parameter]:
-    most = max(row.bs for row in rows)
     unit = quantity(settings["ftl"]["logical_page"]) or quantity(settings["flash"]["page"]) or 4096
     per_unit = min(_per_command_us([row]) * unit / row.bs for row in rows) * 1e3
     # The link carried at least what was read.
     rate = max(row.bs / _per_command_us([row]) for row in rows)
     return [
         ranged("device.unit_time", 0, per_unit * settings["device"]["cores"]),
-        ranged("device.link", rate, rate * 8 if most > unit else rate * 20),
+        ranged("device.link", rate, rate * 8),
     ]
 
 
