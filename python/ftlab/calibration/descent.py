@@ -49,13 +49,13 @@ def descend(residuals: Residuals, start: Vector, step: float, most: int) -> Vall
     if here is None:
         raise ValueError("the start is not valid")
     jacobian = slopes(residuals, at, here, step)
-    for _ in range(most):
+    for number in range(most):
         found = _lower(residuals, at, here, jacobian)
         if found is None:
             break
         gain = 1 - float(found[1] @ found[1]) / max(float(here @ here), 1e-300)
         at, here = found
-        if gain < ENOUGH:
+        if gain < ENOUGH or number == most - 1:
             break
         jacobian = slopes(residuals, at, here, step)
     return Valley(at, here, jacobian)

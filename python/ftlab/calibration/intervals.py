@@ -19,9 +19,9 @@ FURTHEST = 4.0
 """How far a key is moved, as a multiple of where the slopes alone would put the end of its interval."""
 LADDER = (0.125, 0.25, 0.5, 1.0)
 """The steps on the way there."""
-FAR = (0.4, 0.8)
+FAR = (0.5,)
 """Further steps, as shares of the room to a key's bound: another valley may be there."""
-FOLLOWS = 4
+FOLLOWS = 3
 """How often the other keys follow at each step at most."""
 SETTLED = 0.99
 """The ratio of one error to the one before it from which the other keys count as having followed."""

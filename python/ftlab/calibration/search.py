@@ -32,7 +32,7 @@ MOST_STEPS = 6
 FEW_STEPS = 2
 """Steps of a descent that only tells whether a number of dies is worth more."""
 STARTS = 3
-"""From how many of the search's trials, each with other counts, a descent begins."""
+"""From how many of the search's trials, each with other counts, a descent begins; and of its starts."""
 
 
 def is_count(each: Parameter) -> bool:
@@ -195,11 +195,8 @@ def search(ground: Ground, stage: Stage, start: Mapping[str, str], plan: Plan) -
             f"{plan.base}: cannot run these rows with any values that were tried: {ground.rig.refusal}"
         )
     best: tuple[Point, Valley] | None = None
-    starts = [
-        trial.parameters for trial in _apart(sorted(trials, key=lambda trial: trial.values[0]), stage.free)
-    ]
-    for each in (*stage.starts, *starts):
-        found = ground.descend({**start, **each}, FEW_STEPS)
+    for each in _apart(sorted(trials, key=lambda trial: trial.values[0]), stage):
+        found = ground.descend({**start, **each.parameters}, FEW_STEPS)
         if best is None or found[0].error < best[0].error:
             best = found
     assert best is not None, "there is at least one trial"
@@ -208,13 +205,19 @@ def search(ground: Ground, stage: Stage, start: Mapping[str, str], plan: Plan) -
     return best[0], best[1], len(trials)
 
 
-def _apart(trials: Sequence[Trial], free: Sequence[Parameter]) -> list[Trial]:
-    """Returns the best trials, one for each combination of counts, few of them."""
-    counts = [each.name for each in free if is_count(each)]
+def _apart(trials: Sequence[Trial], stage: Stage) -> list[Trial]:
+    """Returns the best trials, the best first: few of them, one for each combination of counts, and as many
+    of the starts in closed form.
+    """
+    counts = [each.name for each in stage.free if is_count(each)]
     found: dict[str, Trial] = {}
     for trial in trials:
         found.setdefault(json.dumps([trial.parameters[name] for name in counts]), trial)
-    return list(found.values())[:STARTS]
+    begun = [
+        trial for trial in trials if any(start.items() <= trial.parameters.items() for start in stage.starts)
+    ]
+    best = [*list(found.values())[:STARTS], *begun[:STARTS]]
+    return list({trial.number: trial for trial in best}.values())
 
 
 def _climb(ground: Ground, best: tuple[Point, Valley]) -> tuple[Point, Valley]:

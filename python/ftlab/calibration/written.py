@@ -6,13 +6,16 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from ftlab._core import Config
+from ftlab import _core
+from ftlab._core import Config, UserError
 from ftlab.calibration.fit import Fit, Pair
 from ftlab.calibration.intervals import Interval
 from ftlab.calibration.model import NAMES, figures_of
 from ftlab.calibration.row import Row
+from ftlab.configs import load_text
 from ftlab.units import significant
 
 SCHEMA = "ftlab-calibration-1"
@@ -44,22 +47,63 @@ def remark(fit: Fit, key: str) -> str:
     return f"# fitted, {percent(fit.error(False))} on {rows} rows; {words}"
 
 
-def toml(fit: Fit, config: Config, command: str) -> str:
-    """Returns the configuration, every fitted number marked."""
-    lines = [
+def toml(fit: Fit, config: Config, text: str, command: str) -> str:
+    """Returns the base's own ``text`` with the fitted keys, every fitted number marked.
+
+    ``config`` is the resolved model. If the text with these keys is another configuration, as some spellings
+    of TOML lead to, the file states every key instead.
+    """
+    stated = _stated(config.toml())
+    remarks = {key: f"{stated[key]}  {remark(fit, key)}" for key in fit.values}
+    head = [
         f"# {fit.base}, calibrated",
         "# Remarks name the values between which the error is within 10 % of the best.",
     ]
-    lines += [f"# {command}"] if command else []
-    section = ""
-    for line in config.toml().splitlines():
-        name, equals, _ = line.partition(" = ")
+    head += [f"# {command}"] if command else []
+    lines = _replaced(text.splitlines(), remarks)
+    try:
+        same = load_text("model", "\n".join(lines), []).json() == config.json()
+    except UserError:
+        same = False
+    if not same:
+        lines = _replaced(config.toml().splitlines(), remarks)
+    return "\n".join([*head, *lines]) + "\n"
+
+
+def text_of(base: str) -> str:
+    """Returns the text of a preset or a file that could be read before."""
+    presets = {name: text for name, _, text in _core.presets()}
+    return presets[base] if base in presets else Path(base).read_text(encoding="utf-8")
+
+
+def _keys(lines: Sequence[str]) -> list[str]:
+    """Returns the dotted key of each line that sets one, empty for other lines."""
+    found, section = [], ""
+    for line in lines:
         if line.startswith("["):
-            section = line.strip("[] ")
-        key = f"{section}.{name}" if section else name
-        marked = equals and key in fit.values and "#" not in line
-        lines.append(f"{line}  {remark(fit, key)}" if marked else line)
-    return "\n".join(lines) + "\n"
+            section = line.partition("]")[0].strip("[ ") + "."
+        name, equals, _ = line.partition("=")
+        found.append(section + name.strip() if equals and not line.startswith(("#", "[")) else "")
+    return found
+
+
+def _stated(text: str) -> dict[str, str]:
+    """Returns the line of each key of a configuration in ftlab's own layout."""
+    lines = text.splitlines()
+    return {key: line for key, line in zip(_keys(lines), lines, strict=True) if key}
+
+
+def _replaced(lines: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    """Returns lines in which keys have new lines; a key that is missing joins its section."""
+    names = _keys(lines)
+    found = [values.get(name, line) for name, line in zip(names, lines, strict=True)]
+    for key in (key for key in values if key not in names):
+        section = f"[{key.rpartition('.')[0]}]"
+        if section in found:
+            found.insert(found.index(section) + 1, values[key])
+        else:
+            found += ["", section, values[key]]
+    return found
 
 
 def job(row: Row) -> dict[str, Any]:

@@ -168,7 +168,7 @@ def _fit(asked: Asked, executor: Executor) -> None:
     from ftlab.calibration import page
     from ftlab.calibration.fit import fit
     from ftlab.calibration.model import overrides
-    from ftlab.calibration.written import render, to_json, toml
+    from ftlab.calibration.written import render, text_of, to_json, toml
     from ftlab.progress import Reporter
     from ftlab.studies.alone import alone
 
@@ -180,7 +180,7 @@ def _fit(asked: Asked, executor: Executor) -> None:
         found = fit(asked, executor, reporter)
     config = load(asked.base, overrides(found.values))
     command = options.command_line()
-    files[0].write(toml(found, config, command).encode())
+    files[0].write(toml(found, config, text_of(asked.base), command).encode())
     files[1].write(to_json(found).encode())
     files[2].write(page.render(found, asked.out.stem, command).encode())
     write_stdout(render(found))
