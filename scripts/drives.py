@@ -99,17 +99,19 @@ number of chips on a channel within 10 % of the best error.""",
                 job("randread", 4096),
                 lambda row: True,
                 0.02,
-                """Fitted to depths 1, 4, 16, 64 and 256 alone (`--only jobs=1 --hold-out depth=2,8,32,128`), the
-model predicts the other four within 1.8 % of the mean and 8.3 % of each percentile.""",
+                """Fitted to depths 1, 4, 16, 64 and 256 alone (`--only jobs=1 --hold-out
+depth=2,8,32,128`), the model predicts the other four within 1.8 % of the mean and 8.3 % of each
+percentile.""",
             ),
             Series(
                 "Random reads of 4 KiB, two jobs",
                 job("randread", 4096, (2,)),
                 never,
                 0.14,
-                """No model whose requests are alike can meet both series: the drive answers two jobs of depth 1
-in 54.2 us and one job of depth 2 in 60.4 us, though as many requests are outstanding. From 16 outstanding on
-it is the other way round. The two series seem to be of two states of the drive, or of the host.""",
+                """No model whose requests are alike can meet both series: the drive answers two jobs
+of depth 1 in 54.2 us and one job of depth 2 in 60.4 us, though as many requests are outstanding. From 16
+outstanding on it is the other way round. The two series seem to be of two states of the drive, or of the
+host.""",
             ),
         ),
     ),

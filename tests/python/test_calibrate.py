@@ -10,10 +10,12 @@ import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from browser import Page
 from front import Cli
 from ftlab._core import UserError
 from ftlab.calibration import mva
@@ -344,3 +346,19 @@ def test_wrong_arguments_are_explained(measured: Path, arguments: tuple[str, ...
     assert said in done.stderr and done.stderr.startswith("error: ")
     assert "Traceback" not in done.stderr
     assert not (measured / "m.toml").exists()
+
+
+def test_a_page_draws_every_job(browser: Any, measured: Path) -> None:
+    cli = Cli(measured)
+    base = ("calibrate", "start.toml", "--measured", "drive.csv", "--out", "drawn.toml", "--trials", "2")
+    cli.ok(*base, "--free", "device.latency_read=0us..60us", "--hold-out", "depth=4")
+    page = Page(browser, measured / "drawn.html")
+    assert page.texts("#jobs figcaption") == ["d: randread, 4 KiB, one job, spdk"]
+    # Six depths: five fitted, one held out.
+    assert page.tab.locator("#jobs .marks .point").count() == 6
+    assert page.tab.locator("#jobs .marks .point.best").count() == 1
+    assert page.tab.locator("#jobs .marks .line").count() == 1
+    page.tab.fill("#filter", "depth<4")
+    assert page.tab.locator("#jobs .marks .point").count() == 2
+    assert page.texts("#count") == ["2 of 6 rows"]
+    page.close()
