@@ -30,6 +30,7 @@ from ftlab.calibration.search import Ground
 from ftlab.progress import Reporter
 from ftlab.studies.cache import Cache
 from ftlab.studies.executor import Threads
+from test_accessibility import findings
 
 ROOT = Path(__file__).resolve().parents[2]
 DRIVES = ROOT / "examples" / "drives"
@@ -361,4 +362,5 @@ def test_a_page_draws_every_job(browser: Any, measured: Path) -> None:
     page.tab.fill("#filter", "depth<4")
     assert page.tab.locator("#jobs .marks .point").count() == 2
     assert page.texts("#count") == ["2 of 6 rows"]
+    assert findings(page.tab) == []
     page.close()

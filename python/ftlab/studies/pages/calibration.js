@@ -68,7 +68,7 @@ function drawKeys() {
     ["best", (each) => each.best, (each) => each.best, true],
     ["from", (each) => each.low, (each) => each.low, true],
     ["to", (each) => each.high, (each) => each.high, true],
-    ["", (each) => Number(each.determined), (each) => (each.determined ? "" : "not determined by these rows"), false],
+    ["known", (each) => Number(each.determined), (each) => (each.determined ? "yes" : "not determined by these rows"), false],
   ];
   return table("keys", columns, KEYS, (each) => (each.determined ? "" : "default"));
 }
@@ -82,7 +82,7 @@ function drawRows() {
     ["engine", (row) => row.engine, (row) => row.engine, false],
     ["rate off", (row) => off(row.errors.iops), (row) => percent(row.errors.iops), true],
     ...LATENCIES.flatMap(figure),
-    ["", (row) => Number(row.held_out), (row) => (row.held_out ? "held out" : ""), false],
+    ["role", (row) => Number(row.held_out), (row) => (row.held_out ? "held out" : "fitted"), false],
   ];
   table("rows", columns, shown, (row) => (row.held_out ? "best" : ""));
 }
