@@ -1,4 +1,4 @@
-"""``ftlab calibrate``, the long form: FTLAB_MODELS=10 measures ten random models and finds them, minutes each."""
+"""``ftlab calibrate``, the long form: FTLAB_MODELS=10 measures and finds ten random models, minutes each."""
 
 from __future__ import annotations
 
