@@ -49,6 +49,11 @@ const PRESETS: &[Preset] = &[
         text: include_str!("../presets/nvme-980-pro.toml"),
     },
     Preset {
+        name: "nvme-zn540",
+        doc: "Western Digital ZN540 1 TB (TLC), as a conventional drive: 32 lanes on 8 channels, fitted to reads and writes",
+        text: include_str!("../presets/nvme-zn540.toml"),
+    },
+    Preset {
         name: "nvme-970-pro",
         doc: "Samsung 970 PRO, as NVMeVirt models it: 16 LUNs of MLC on 8 channels, 1 MiB write buffer",
         text: include_str!("../presets/nvme-970-pro.toml"),
