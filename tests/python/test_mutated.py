@@ -1,5 +1,5 @@
-"""A campaign: mutated inputs for every reader in Python (declarations, targets, expressions, cache entries);
-crates/trace/tests/mutated.rs has the readers in Rust.
+"""A campaign: mutated inputs for every reader in Python (declarations, targets, expressions, cache entries,
+measured files); crates/trace/tests/mutated.rs has the readers in Rust.
 
 No reader raises anything but a user's error, and each takes bounded time and memory. The number of a case
 is its seed; inputs that once failed are kept in tests/corpus, in a folder for each reader. `make fuzz` has
@@ -9,6 +9,7 @@ the long form.
 from __future__ import annotations
 
 import gzip
+import json
 import random
 import resource
 import signal
@@ -19,7 +20,10 @@ from typing import Any
 import pytest
 
 import campaign
+import test_measured
+import test_measured_fio
 from ftlab._core import UserError
+from ftlab.calibration import measured
 from ftlab.fitting.targets import read_targets
 from ftlab.reproduce import claims, papers
 from ftlab.studies import cache, cells
@@ -52,6 +56,7 @@ EXPRESSIONS = [
     "total(steps(a(x='p'))) | exponent(a(), a(), 'x')",
     "geometric(a(x='p') / a(x='q')) <= 1",
 ]
+MEASURED = [test_measured.TABLE.encode(), json.dumps(test_measured_fio.FIO, indent=1).encode()]
 DECLARATIONS = {
     "paper": PAPER,
     "fig1": FIGURE,
@@ -205,6 +210,15 @@ def read_target(data: bytes, folder: Path) -> None:
     read_targets(str(folder / "t.toml"))
 
 
+def read_measured(data: bytes, folder: Path) -> None:
+    """Reads a measured file; its first byte tells the kind."""
+    path = folder / ("measured.csv" if data[:1] == b"d" else "measured.json")
+    path.write_bytes(data)
+    notes: list[str] = []
+    measured.read([path], notes.append)
+    assert all(len(note) < 2000 for note in notes)
+
+
 READERS: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes, Path], None]]] = {
     "declaration": (declaration, read_declaration),
     "expression": (
@@ -213,6 +227,10 @@ READERS: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes, Path
     ),
     "targets": (lambda draw: mutated(draw, TARGETS.encode(), FIGURE.encode()), read_target),
     "cache": (cached, read_cache),
+    "measured": (
+        lambda draw: mutated(draw, draw.choice(MEASURED), MEASURED[0]),
+        read_measured,
+    ),
 }
 
 

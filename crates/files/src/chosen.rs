@@ -1,7 +1,7 @@
 //! The clients that the settings name, and whether their files fit.
 
 use super::settings::Settings;
-use crate::clients::fio::{self, Job};
+use crate::clients::fio::{self, Extent, Job};
 use crate::clients::{Clients, Kind, Parameters};
 use ftlab_core::config::Contradiction;
 use ftlab_core::config::units::BYTES;
@@ -18,8 +18,18 @@ impl Clients {
     /// # Errors
     /// A message that says what does not fit the configuration.
     pub fn of_jobs(jobs: &[Job], settings: &Settings) -> Result<Clients, String> {
-        let needed: u128 = jobs.iter().map(|job| u128::from(job.size) * u128::from(job.numjobs)).sum();
+        let places = fio::files(jobs, settings.user_bytes())?;
+        let files = (0..).zip(&places).filter(|(worker, place)| place.owner == *worker);
+        let needed: u128 = files.map(|(_, place)| u128::from(place.file)).sum();
         if let Some(free) = settings.data_bytes() {
+            let share = |extent| matches!(extent, Extent::Percent(_));
+            if let Some(job) = jobs.iter().find(|job| share(job.size) || share(job.offset)) {
+                return Err(format!(
+                    "job \"{}\": size and offset are shares of a drive, and here they are of a file; write bytes, \
+                     or leave out host.page_cache",
+                    job.name
+                ));
+            }
             if needed > u128::from(free) {
                 return Err(format!(
                     "size: the jobs' files take {needed} B together, the file system has {free} B"
@@ -40,7 +50,7 @@ impl Clients {
                 ));
             }
         }
-        Ok(fio::clients(jobs, settings.seed))
+        Ok(fio::clients(jobs, &places, settings.seed))
     }
 }
 

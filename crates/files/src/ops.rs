@@ -121,10 +121,7 @@ impl FileHost {
             Step::Until(at_ns) => self.clock.set(client, at_ns.max(now_ns)),
             Step::Gather => {
                 state.blocked = Blocked::Gather;
-                let missing = |client: &ClientState| !client.done && client.blocked != Blocked::Gather;
-                if !self.clients.iter().any(missing) {
-                    self.wake(|blocked| blocked == Blocked::Gather);
-                }
+                self.all_gathered();
             }
             Step::Begin => {
                 self.stats.begin(now_ns);
@@ -137,9 +134,18 @@ impl FileHost {
             Step::Done => {
                 state.done = true;
                 self.live -= 1;
+                self.all_gathered();
             }
         }
         Ok(false)
+    }
+
+    /// Lets the clients that have gathered go on, unless another is still missing.
+    fn all_gathered(&mut self) {
+        let missing = |client: &ClientState| !client.done && client.blocked != Blocked::Gather;
+        if !self.clients.iter().any(missing) {
+            self.wake(|blocked| blocked == Blocked::Gather);
+        }
     }
 
     pub(super) fn inode(&self, client: u32, file: u32) -> u32 {
@@ -173,6 +179,7 @@ impl FileHost {
             FileOp::Forget(file) => {
                 self.cache.forget(self.inode(client, file), false);
             }
+            FileOp::Share(owner) => self.clients[client as usize].files = vec![self.inode(owner, 0)],
             FileOp::Allocate { file, size } => return self.allocate(client, file, size),
             FileOp::Read { file, offset, size } => {
                 return Ok(self.read(client, self.inode(client, file), offset, size));

@@ -98,7 +98,7 @@ def declared(texts: Sequence[str], settings: Mapping[str, Any]) -> tuple[Paramet
     """Reads the free keys of ``--free KEY=LOW..HIGH`` and ``--free KEY=A,B,C``.
 
     Raises:
-        UserError: there is no such key, or the range is not one.
+        UserError: the key is unknown, or its range is wrong.
     """
     found: list[Parameter] = []
     for text in texts:

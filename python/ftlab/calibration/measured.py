@@ -15,7 +15,7 @@ import click
 from ftlab._core import UserError
 from ftlab.calibration.measured_fio import read_fio
 from ftlab.calibration.measured_table import COLUMNS, read_table
-from ftlab.calibration.row import OPERATIONS, PERCENTILES, Row, Say
+from ftlab.calibration.row import OPERATIONS, PERCENTILES, Row, Tell
 
 __all__ = ["COLUMNS", "OPERATIONS", "PERCENTILES", "Row", "read"]
 
@@ -26,17 +26,17 @@ _TABLE = ".csv"
 _SUFFIXES = (_TABLE, ".json")
 
 
-def read(paths: Sequence[Path], say: Say | None = None) -> list[Row]:
+def read(paths: Sequence[Path], tell: Tell | None = None) -> list[Row]:
     """Returns the measured rows of these files, in their order.
 
     A directory stands for the ``.csv`` and ``.json`` files in it and below it, in order of their names. What
-    cannot be a row but is no fault (a job that failed, one that mixes reads and writes) is left out, and
-    ``say`` gets a note of it (default: it is printed on standard error).
+    cannot be a row but is not a fault (a job that failed, one that mixes reads and writes) is left out, and
+    ``tell`` gets a note of it (default: it is printed on standard error).
 
     Raises:
         UserError: a file cannot be read, or figures cannot be true; the text names file, line and column.
     """
-    tell = say or (lambda note: click.echo(f"note: {note}", err=True))
+    tell = tell or (lambda note: click.echo(f"note: {note}", err=True))
     rows: list[Row] = []
     for path in paths:
         for file in _files(path):

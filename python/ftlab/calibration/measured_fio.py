@@ -9,12 +9,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from ftlab._core import UserError
 from ftlab.calibration.latencies import Latencies, latencies, number, pooled
-from ftlab.calibration.row import LEAST_BLOCK, MOST_BLOCK, MOST_DEPTH, OPERATIONS, Row, Say, fault, shown
+from ftlab.calibration.row import (
+    LEAST_BLOCK,
+    MOST_BLOCK,
+    MOST_DEPTH,
+    OPERATIONS,
+    Row,
+    Tell,
+    loop_fault,
+    shown,
+    tail_fault,
+)
 
 _START = re.compile(r"^[ \t]*\{", re.MULTILINE)
 _NEXT = re.compile(r"\s*\{")
@@ -87,26 +98,55 @@ class _LeftOutError(Exception):
     """Why jobs cannot be a row."""
 
 
-def read_fio(file: str, text: str, say: Say) -> list[Row]:
+def read_fio(file: str, text: str, tell: Tell) -> list[Row]:
     """Returns the rows of all JSON documents in a text; ``file`` names it in messages.
 
     Raises:
-        UserError: there is no document, it is damaged, or it is not fio's.
+        UserError: no document is there, it is damaged, or it is not fio's.
     """
-    rows: list[Row] = []
-    count = 0
-    for place, document, lines in _documents(file, text):
-        count += 1
-        for group in _groups(place, document, lines):
-            try:
-                rows.append(_row(file, document, group, say))
-            except _LeftOutError as reason:
-                say(f"{group[0].where}: left out: {reason}")
-    if not count:
+    documents = list(_documents(file, text))
+    if not documents:
         raise UserError(
             f"{file}: holds no JSON; measure with fio --output-format=json+ --output=NAME.json NAME.fio"
         )
+    rows: list[Row] = []
+    for (place, document, lines), after in zip_longest(documents, documents[1:]):
+        groups = _groups(place, document, lines)
+        if after is not None and _is_interim(document, after[1]):
+            continue
+        for group in groups:
+            try:
+                rows.append(_row(file, document, group, tell))
+            except _LeftOutError as reason:
+                tell(f"{group[0].where}: left out: {reason}")
     return rows
+
+
+def _is_interim(document: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Returns whether the document after this one reports the same run of fio again (--status-interval)."""
+    begun_ms, written_ms = _begun_ms(after), _written_ms(document)
+    if begun_ms is None or written_ms is None or _names(document) != _names(after):
+        return False
+    # fio rounds up to seconds how long it ran.
+    return begun_ms <= written_ms - 1000
+
+
+def _names(document: Mapping[str, Any]) -> list[Any]:
+    listed = document.get("jobs")
+    return [job.get("jobname") for job in listed if isinstance(job, dict)] if isinstance(listed, list) else []
+
+
+def _written_ms(document: Mapping[str, Any]) -> float | None:
+    seconds = number(document.get("timestamp"))
+    return number(document.get("timestamp_ms")) or (seconds and seconds * 1000)
+
+
+def _begun_ms(document: Mapping[str, Any]) -> float | None:
+    listed, written = document.get("jobs"), _written_ms(document)
+    if written is None or not isinstance(listed, list):
+        return None
+    ran_s = [number(job.get("elapsed")) or 0 for job in listed if isinstance(job, dict)]
+    return written - max(ran_s, default=0) * 1000
 
 
 def _documents(file: str, text: str) -> Iterator[tuple[str, dict[str, Any], list[int]]]:
@@ -168,7 +208,7 @@ def _options(value: Any) -> dict[str, str]:
     return {str(name): str(held) for name, held in value.items()} if isinstance(value, dict) else {}
 
 
-def _row(file: str, document: Mapping[str, Any], group: Sequence[_Job], say: Say) -> Row:
+def _row(file: str, document: Mapping[str, Any], group: Sequence[_Job], tell: Tell) -> Row:
     """Returns the row of jobs that ran at the same time.
 
     Raises:
@@ -177,14 +217,14 @@ def _row(file: str, document: Mapping[str, Any], group: Sequence[_Job], say: Say
     for job in group:
         if failed := number(job.fields.get("error")):
             raise _LeftOutError(f"job {shown(job.name)} ended with error {failed:g}")
-    parts = [_part(job, say) for job in group]
+    parts = [_part(job, tell) for job in group]
     if len({load for load, _ in parts}) > 1:
         names = ", ".join(dict.fromkeys(shown(job.name) for job in group[:5]))
         raise _LeftOutError(f"the jobs {names} ran at the same time; give each section a stonewall")
     first, load, each = group[0], parts[0][0], [found for _, found in parts]
     whole = pooled(each)
     if not any(whole.tail.values()) and any(any(found.tail.values()) for found in each):
-        say(
+        tell(
             f"{first.where}: percentiles of {len(group)} jobs cannot be added up, they are left out; measure"
             " with group_reporting, or with --output-format=json+"
         )
@@ -201,8 +241,12 @@ def _row(file: str, document: Mapping[str, Any], group: Sequence[_Job], say: Say
         ),
         *(whole.mean_us, p50, p99, p999, file, first.line, file),
     )
-    if wrong := fault(row):
+    if wrong := loop_fault(row):
         raise _LeftOutError(wrong)
+    if wrong := tail_fault(row):
+        # Some builds of fio write the largest latency of their histogram as every percentile.
+        tell(f"{first.where}: its percentiles are left out: {wrong.partition(':')[0]}")
+        return replace(row, p50_us=None, p99_us=None, p999_us=None)
     return row
 
 
@@ -212,7 +256,7 @@ def _count(group: Sequence[_Job]) -> int:
     return max(int(given), 1) if len(group) == 1 and _SMALL.fullmatch(given) else len(group)
 
 
-def _part(job: _Job, say: Say) -> tuple[_Load, Latencies]:
+def _part(job: _Job, tell: Tell) -> tuple[_Load, Latencies]:
     """Returns a job's load and figures.
 
     Raises:
@@ -231,7 +275,7 @@ def _part(job: _Job, say: Say) -> tuple[_Load, Latencies]:
     for name, plain in OTHERWISE.items():
         if (value := job.options.get(name, "")) not in ("", *plain):
             raise _LeftOutError(f"{name}={value[:40]} makes it another load than a plain closed loop")
-    load = _load(job, used[0], say)
+    load = _load(job, used[0], tell)
     found = latencies(job.fields[used[0]])
     if found is None:
         raise _LeftOutError("fio kept no latencies (gtod_reduce, disable_lat)")
@@ -242,8 +286,11 @@ def _completed(fields: Any) -> bool:
     return isinstance(fields, dict) and bool(number(fields.get("iops")) or number(fields.get("total_ios")))
 
 
-def _load(job: _Job, direction: str, say: Say) -> _Load:
+def _load(job: _Job, direction: str, tell: Tell) -> _Load:
     op = job.options.get("rw", job.options.get("readwrite", "read"))
+    # SPDK's engine has an option of its own.
+    if op == "write" and job.options.get("zone_append", "0") != "0":
+        op = "append"
     if op not in OPERATIONS:
         raise _LeftOutError(f"rw={op[:40]} is not one of {', '.join(OPERATIONS)}")
     bs = _block(job.options, direction)
@@ -256,11 +303,11 @@ def _load(job: _Job, direction: str, say: Say) -> _Load:
     elif "spdk" in engine:
         engine = "spdk"
     if engine in WAITING and depth > 1:
-        say(f"{job.where}: engine {engine} keeps one request outstanding, not iodepth={depth}: depth is 1")
+        tell(f"{job.where}: engine {engine} keeps one request outstanding, not iodepth={depth}: depth is 1")
         depth = 1
     direct = job.options.get("direct", "0") != "0" or job.options.get("buffered", "1") == "0"
     if engine in _CACHED and not direct:
-        say(f"{job.where}: direct=1 is not among its options; are the figures those of the page cache?")
+        tell(f"{job.where}: direct=1 is not among its options; are the figures those of the page cache?")
     return _Load(op, bs, depth, engine)
 
 

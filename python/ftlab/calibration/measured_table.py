@@ -16,7 +16,7 @@ from ftlab.calibration.row import (
     OPERATIONS,
     PERCENTILES,
     Row,
-    Say,
+    Tell,
     fault,
     shown,
 )
@@ -34,11 +34,11 @@ _MISSING = {"", "-", "na", "nan", "none", "null"}
 _MOST_LISTED = 20
 
 
-def read_table(file: str, text: str, say: Say) -> list[Row]:
+def read_table(file: str, text: str, tell: Tell) -> list[Row]:
     """Returns the rows of a table; ``file`` names it in messages.
 
     Raises:
-        UserError: a column is missing, or a figure is no number or cannot be true.
+        UserError: a column is missing, or a figure is not a number or cannot be true.
     """
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     names: list[str] = []
@@ -51,7 +51,7 @@ def read_table(file: str, text: str, say: Say) -> list[Row]:
             if not any(field.strip() for field in fields):
                 continue
             if not names:
-                names = _header(f"{file}:{line}", fields, say)
+                names = _header(f"{file}:{line}", fields, tell)
                 continue
             if len(fields) != len(names):
                 raise UserError(
@@ -59,7 +59,7 @@ def read_table(file: str, text: str, say: Say) -> list[Row]:
                     " with a comma in it into double quotes"
                 )
             values = dict(zip(names, (field.strip() for field in fields), strict=True))
-            row = _row(file, line, values, say)
+            row = _row(file, line, values, tell)
             if row:
                 rows.append(row)
     except csv.Error as error:
@@ -69,7 +69,7 @@ def read_table(file: str, text: str, say: Say) -> list[Row]:
     return rows
 
 
-def _header(place: str, fields: list[str], say: Say) -> list[str]:
+def _header(place: str, fields: list[str], tell: Tell) -> list[str]:
     names = [field.strip() for field in fields]
     if len(names) == 1 and re.search("[;\t]", names[0]):
         raise UserError(f"{place}: columns are separated by commas; save the table as comma-separated CSV")
@@ -87,11 +87,11 @@ def _header(place: str, fields: list[str], say: Say) -> list[str]:
         raise UserError(f"{place}: two columns are named {twice[0]}; remove one")
     if unknown:
         listed = ", ".join(shown(name) for name in unknown[:_MOST_LISTED])
-        say(f"{place}: skipped columns that nothing here reads: {listed}; there are {','.join(COLUMNS)}")
+        tell(f"{place}: skipped columns that nothing here reads: {listed}; there are {','.join(COLUMNS)}")
     return names
 
 
-def _row(file: str, line: int, values: Mapping[str, str], say: Say) -> Row | None:
+def _row(file: str, line: int, values: Mapping[str, str], tell: Tell) -> Row | None:
     place = f"{file}:{line}"
     op = values["op"]
     if op not in OPERATIONS:
@@ -103,7 +103,7 @@ def _row(file: str, line: int, values: Mapping[str, str], say: Say) -> Row | Non
     iops = _number(place, "iops", values["iops"])
     mean = _number(place, "mean_us", values["mean_us"])
     if not iops:
-        say(f"{place}: iops is 0, nothing completed: left out")
+        tell(f"{place}: iops is 0, nothing completed: left out")
         return None
     p50, p99, p999 = (_percentile(place, name, values.get(name, "")) for name in PERCENTILES)
     source = values.get("source") or file

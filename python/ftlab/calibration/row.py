@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-Say: TypeAlias = Callable[[str], object]
+Tell: TypeAlias = Callable[[str], object]
 """Takes a note for the user."""
 
 OPERATIONS = ("read", "randread", "write", "randwrite", "append", "trim", "randtrim")
@@ -84,33 +84,33 @@ def shown(value: object) -> str:
 
 def fault(row: Row) -> str | None:
     """Returns what cannot be true of a row's figures, with the names of the columns; None if all can be."""
+    return loop_fault(row) or tail_fault(row)
+
+
+def tail_fault(row: Row) -> str | None:
+    """Returns which of a row's percentiles cannot be true; None if all can be."""
     known = [(name, value) for name in PERCENTILES if (value := getattr(row, name)) is not None]
     for (low, less), (high, more) in pairwise(known):
         if less > more:
             return f"{low} ({less:g}) is above {high} ({more:g}): are the columns swapped?"
-    return _loop_fault(row) or _tail_fault(row.mean_us, known)
-
-
-def _tail_fault(mean_us: float, known: Sequence[tuple[str, float]]) -> str | None:
-    """Returns which percentile cannot belong to this mean."""
     for name, value in known:
         # Markov: no more than one request in N can take N times the mean.
         most = 100 / (100 - PERCENTILES[name])
-        if value > most * mean_us * _ROUNDING:
+        if value > most * row.mean_us * _ROUNDING:
             return (
-                f"{name} ({value:g}) cannot be above {most:g} times mean_us ({mean_us:g}): all times are"
+                f"{name} ({value:g}) cannot be above {most:g} times mean_us ({row.mean_us:g}): all times are"
                 " in microseconds; are the columns swapped?"
             )
-    if known and known[-1][1] < mean_us * _LEAST_TAIL:
+    if known and known[-1][1] < row.mean_us * _LEAST_TAIL:
         name, value = known[-1]
         return (
-            f"{name} ({value:g}) is far below mean_us ({mean_us:g}): all times are in microseconds; are"
+            f"{name} ({value:g}) is far below mean_us ({row.mean_us:g}): all times are in microseconds; are"
             " the columns swapped?"
         )
     return None
 
 
-def _loop_fault(row: Row) -> str | None:
+def loop_fault(row: Row) -> str | None:
     """Returns what is wrong by Little's law: iops x mean latency is the mean number of outstanding requests,
     which a closed loop keeps.
     """

@@ -42,6 +42,7 @@ COMMANDS = {
     "demo": ("demo", "Compare seven I/O schedulers on the trace that comes with ftlab."),
     "diff": ("diff", "Say what differs between two results, settings first."),
     "presets": ("describe", "List the presets; with NAME, print that one as a file to start from."),
+    "probe": ("probe", "Write job files for fio that measure a drive."),
     "reproduce": ("reproduce", "Reproduce a paper's figures and tables, published against measured."),
     "run": ("run", "Run one configuration and report what it measured."),
     "schema": ("describe", "Print the JSON Schema of a configuration file, for editors."),

@@ -56,6 +56,8 @@ pub enum FileOp {
         /// Number of bytes.
         size: u64,
     },
+    /// Takes the first file of the client with this number for its own; done before the load, and takes no time.
+    Share(u32),
     /// Drops a file's clean pages from the page cache; done before the load, and takes no time.
     Forget(FileId),
 }
@@ -77,7 +79,7 @@ impl FileOp {
             FileOp::Fsync(_) => 6,
             FileOp::Rename(_) => 7,
             FileOp::Unlink(_) => 8,
-            FileOp::Allocate { .. } | FileOp::Forget(_) => return None,
+            FileOp::Allocate { .. } | FileOp::Share(_) | FileOp::Forget(_) => return None,
         })
     }
 

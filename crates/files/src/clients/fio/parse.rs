@@ -1,7 +1,9 @@
 //! Reads a fio job file.
 
+use super::files::part;
 use super::passed::PASSED_OVER;
-use super::{Distribution, Job, Pattern};
+use super::values::{count, distribution, extent, flag, or_zero, pair, size, splits, time};
+use super::{Distribution, Extent, Job, Pattern, Sizes, Strides};
 
 /// Why a job file is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,21 +24,39 @@ const MOST_MESSAGE: usize = 300;
 const OPTIONS: &[&str] = &[
     "rw",
     "bs",
+    "bssplit",
+    "blockalign",
     "iodepth",
+    "filename",
+    "offset",
     "size",
+    "io_size",
+    "loops",
+    "zonemode",
+    "zonesize",
+    "zonerange",
+    "zoneskip",
     "rwmixread",
     "rwmixwrite",
     "random_distribution",
     "fsync",
     "rate",
+    "rate_iops",
+    "thinktime",
+    "thinktime_blocks",
+    "ramp_time",
     "runtime",
     "time_based",
     "numjobs",
+    "stonewall",
     "direct",
     "buffered",
 ];
 
-/// A section that is being read: the job so far, and which of its required options have appeared.
+const SECOND_NS: u64 = 1_000_000_000;
+const US_NS: u64 = 1_000;
+
+/// A section that is being read: the job so far, and the options from which the rest of it follows.
 #[derive(Clone)]
 struct Draft {
     job: Job,
@@ -44,6 +64,13 @@ struct Draft {
     writes: bool,
     mix: u64,
     sized: bool,
+    rate_iops: [u64; 2],
+    /// Whether `zonemode` is `strided`.
+    strided: bool,
+    zone_bytes: u64,
+    zone_range: u64,
+    zone_skip: u64,
+    wall: bool,
 }
 
 impl Draft {
@@ -52,21 +79,44 @@ impl Draft {
             name: String::new(),
             pattern: Pattern::Sequential,
             read_percent: 100,
-            block: [4096; 2],
+            block: [Sizes::One(4096), Sizes::One(4096)],
+            align: None,
             iodepth: 1,
-            size: 0,
+            file: None,
+            offset: Extent::Bytes(0),
+            size: Extent::Bytes(0),
+            io_size: None,
+            loops: 1,
+            strides: None,
             distribution: Distribution::Random,
             fsync: 0,
             rate: [0; 2],
+            think: (0, 1),
+            ramp_ns: 0,
             runtime_ns: None,
             time_based: false,
             numjobs: 1,
             direct: false,
+            stage: 0,
         };
-        Draft { job, reads: true, writes: false, mix: 50, sized: false }
+        Draft {
+            job,
+            reads: true,
+            writes: false,
+            mix: 50,
+            sized: false,
+            rate_iops: [0; 2],
+            strided: false,
+            zone_bytes: 0,
+            zone_range: 0,
+            zone_skip: 0,
+            wall: false,
+        }
     }
 
-    fn finish(mut self) -> Result<Job, String> {
+    /// Returns the job, which follows these jobs in the file.
+    fn finish(mut self, before: &[Job]) -> Result<Job, String> {
+        self.job.stage = before.last().map_or(0, |last| last.stage + u32::from(self.wall));
         self.job.read_percent = match (self.reads, self.writes) {
             (true, true) => self.mix,
             (true, false) => 100,
@@ -79,10 +129,35 @@ impl Draft {
         if self.job.time_based && self.job.runtime_ns.is_none() {
             return Err(format!("job \"{name}\": time_based without runtime never ends; add runtime=60"));
         }
-        if self.job.size < self.job.block[0].max(self.job.block[1]) {
-            return Err(format!("job \"{name}\": bs is larger than size"));
+        if self.rate_iops != [0; 2] {
+            if self.job.rate != [0; 2] {
+                return Err(format!("job \"{name}\": rate and rate_iops exclude each other; remove one"));
+            }
+            self.job.rate =
+                [0, 1].map(|half| self.rate_iops[half].saturating_mul(self.job.block[half].least()));
+        }
+        self.job.strides = self.strides().map_err(|why| format!("job \"{name}\": {why}"))?;
+        if matches!((self.job.offset, self.job.size), (Extent::Bytes(_), Extent::Bytes(_))) {
+            part(&self.job, u64::MAX).map_err(|why| format!("job \"{name}\": {why}"))?;
         }
         Ok(self.job)
+    }
+
+    /// Returns the zones, if the job has any.
+    fn strides(&self) -> Result<Option<Strides>, String> {
+        let bytes = self.zone_bytes;
+        match (self.strided, bytes > 0) {
+            (false, false) => return Ok(None),
+            (false, true) => {
+                return Err("zonesize without zonemode=strided; add it, or leave both out".into());
+            }
+            (true, false) => {
+                return Err("zonemode=strided without zonesize; write for example zonesize=4k".into());
+            }
+            (true, true) => {}
+        }
+        let range = if self.zone_range > 0 { self.zone_range } else { bytes };
+        Ok(Some(Strides { bytes, range, skip: self.zone_skip }))
     }
 }
 
@@ -111,7 +186,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Job>, JobError> {
                 return Err(fail(number, format!("\"{line}\": a section ends with ]")));
             };
             if let Some((draft, at)) = current.take() {
-                jobs.push(draft.finish().map_err(|message| fail(at, message))?);
+                jobs.push(draft.finish(&jobs).map_err(|message| fail(at, message))?);
             }
             in_global = name == "global";
             if !in_global {
@@ -143,7 +218,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Job>, JobError> {
         return Err(JobError { file: file.into(), line, message });
     }
     if let Some((draft, at)) = current.take() {
-        jobs.push(draft.finish().map_err(|message| fail(at, message))?);
+        jobs.push(draft.finish(&jobs).map_err(|message| fail(at, message))?);
     }
     if jobs.is_empty() {
         return Err(fail(last.max(1), "no job: a section like [job1] describes one".into()));
@@ -179,197 +254,67 @@ fn set(draft: &mut Draft, option: &str, value: &str) -> Result<(), String> {
             };
             (job.pattern, draft.reads, draft.writes) = (pattern, reads, writes);
         }
-        "bs" | "blocksize" => job.block = pair(value, size).map_err(of)?,
+        "bs" | "blocksize" => job.block = pair(value, size).map_err(of)?.map(Sizes::One),
+        "bssplit" => job.block = splits(value).map_err(of)?,
+        "blockalign" | "ba" => job.align = Some(size(value).map_err(of)?),
         "iodepth" => job.iodepth = count(value, 1, 65_536).map_err(of)? as u32,
+        "filename" => job.file = Some(value.into()),
+        "offset" => job.offset = if value == "0" { Extent::Bytes(0) } else { extent(value).map_err(of)? },
         "size" => {
-            job.size = size(value).map_err(of)?;
+            job.size = extent(value).map_err(of)?;
             draft.sized = true;
         }
+        "io_size" | "io_limit" => job.io_size = Some(size(value).map_err(of)?),
+        "loops" => job.loops = count(value, 1, 1 << 32).map_err(of)?,
         "rwmixread" => draft.mix = count(value, 0, 100).map_err(of)?,
         "rwmixwrite" => draft.mix = 100 - count(value, 0, 100).map_err(of)?,
         "random_distribution" => job.distribution = distribution(value).map_err(of)?,
         "fsync" => job.fsync = count(value, 0, u64::MAX >> 1).map_err(of)?,
         "rate" => job.rate = pair(value, size).map_err(of)?,
-        "runtime" => job.runtime_ns = Some(time(value).map_err(of)?),
-        "time_based" => job.time_based = value.is_empty() || count(value, 0, 1).map_err(of)? == 1,
+        "rate_iops" => draft.rate_iops = pair(value, |each| or_zero(each, size)).map_err(of)?,
+        "runtime" => job.runtime_ns = Some(time(value, SECOND_NS).map_err(of)?),
+        "time_based" => job.time_based = flag(value).map_err(of)?,
+        "stonewall" | "wait_for_previous" => draft.wall = flag(value).map_err(of)?,
         "numjobs" => job.numjobs = count(value, 1, 1024).map_err(of)? as u32,
         "direct" => job.direct = count(value, 0, 1).map_err(of)? == 1,
         "buffered" => job.direct = count(value, 0, 1).map_err(of)? == 0,
+        _ if option.starts_with("zone") => zone(draft, option, value)?,
+        _ if option.starts_with("thinktime") || option == "ramp_time" => pause(job, option, value)?,
         _ if PASSED_OVER.contains(&option) => {}
-        _ => return Err(format!("option {option} is not read by ftlab")),
+        _ => return Err(unknown(option)),
     }
     Ok(())
 }
 
-fn count(value: &str, min: u64, max: u64) -> Result<u64, String> {
-    match value.parse() {
-        Ok(number) if (min..=max).contains(&number) => Ok(number),
-        _ => Err(format!("\"{value}\" is not a whole number from {min} to {max}")),
-    }
+fn unknown(option: &str) -> String {
+    format!("option {option} is not read by ftlab")
 }
 
-/// Parses a number with one of fio's suffixes.
-fn scaled(value: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
-    let (number, unit) = value.split_at(digits);
-    let unit = unit.to_ascii_lowercase();
-    let factor = units.iter().find(|(name, _)| *name == unit)?.1;
-    number.parse::<u64>().ok()?.checked_mul(factor).filter(|&n| n < 1 << 62)
+fn zone(draft: &mut Draft, option: &str, value: &str) -> Result<(), String> {
+    let of = |message: String| format!("{option}: {message}");
+    match option {
+        "zonemode" => {
+            draft.strided = match value {
+                "none" => false,
+                "strided" => true,
+                _ => return Err(of(format!("\"{value}\" is not one of none, strided"))),
+            }
+        }
+        "zonesize" => draft.zone_bytes = or_zero(value, size).map_err(of)?,
+        "zonerange" => draft.zone_range = or_zero(value, size).map_err(of)?,
+        "zoneskip" => draft.zone_skip = or_zero(value, size).map_err(of)?,
+        _ => return Err(unknown(option)),
+    }
+    Ok(())
 }
 
-fn size(value: &str) -> Result<u64, String> {
-    const UNITS: &[(&str, u64)] = &[
-        ("", 1),
-        ("b", 1),
-        ("k", 1 << 10),
-        ("kb", 1 << 10),
-        ("kib", 1 << 10),
-        ("m", 1 << 20),
-        ("mb", 1 << 20),
-        ("mib", 1 << 20),
-        ("g", 1 << 30),
-        ("gb", 1 << 30),
-        ("gib", 1 << 30),
-        ("t", 1 << 40),
-        ("tb", 1 << 40),
-        ("tib", 1 << 40),
-    ];
-    match scaled(value, UNITS) {
-        Some(bytes) if bytes > 0 => Ok(bytes),
-        _ => Err(format!("\"{value}\" is not a size; write for example 4k or 64m")),
+fn pause(job: &mut Job, option: &str, value: &str) -> Result<(), String> {
+    let of = |message: String| format!("{option}: {message}");
+    match option {
+        "thinktime" => job.think.0 = or_zero(value, |each| time(each, US_NS)).map_err(of)?,
+        "thinktime_blocks" => job.think.1 = count(value, 1, 1 << 32).map_err(of)?,
+        "ramp_time" => job.ramp_ns = or_zero(value, |each| time(each, SECOND_NS)).map_err(of)?,
+        _ => return Err(unknown(option)),
     }
-}
-
-fn time(value: &str) -> Result<u64, String> {
-    const UNITS: &[(&str, u64)] = &[
-        ("", 1_000_000_000),
-        ("s", 1_000_000_000),
-        ("us", 1_000),
-        ("ms", 1_000_000),
-        ("m", 60_000_000_000),
-        ("h", 3_600_000_000_000),
-    ];
-    match scaled(value, UNITS) {
-        Some(ns) if ns > 0 => Ok(ns),
-        _ => Err(format!("\"{value}\" is not a time; write for example 60 (seconds) or 500ms")),
-    }
-}
-
-/// Parses one value for both reads and writes, or one value for each, as in "4k,8k".
-fn pair(value: &str, read: fn(&str) -> Result<u64, String>) -> Result<[u64; 2], String> {
-    match value.split_once(',') {
-        None => read(value).map(|both| [both; 2]),
-        Some((reads, writes)) => Ok([read(reads.trim())?, read(writes.trim())?]),
-    }
-}
-
-fn number(value: &str, above: f64, below: f64) -> Result<f64, String> {
-    match value.parse::<f64>() {
-        Ok(number) if number > above && number < below => Ok(number),
-        _ => Err(format!("\"{value}\" is not a number above {above} and below {below}")),
-    }
-}
-
-fn distribution(value: &str) -> Result<Distribution, String> {
-    let (name, rest) = value.split_once(':').unwrap_or((value, ""));
-    match name {
-        "random" if rest.is_empty() => Ok(Distribution::Random),
-        "zipf" => number(rest, 0.0, 10.0).map(Distribution::Zipf),
-        "pareto" => number(rest, 0.0, 1.0).map(Distribution::Pareto),
-        "zoned" => zones(rest).map(Distribution::Zoned),
-        _ => Err(format!("\"{value}\" is not one of random, zipf:THETA, pareto:H, zoned:ACCESSES/SIZE:...")),
-    }
-}
-
-/// Parses "60/10:30/20:10/70": shares of accesses and of the size, in percent.
-fn zones(value: &str) -> Result<Vec<(u64, u64)>, String> {
-    let percent = |text: &str| number(text, 0.0, 100.000_1).map(|share| (share * 1e4).round() as u64);
-    let mut zones = Vec::new();
-    for zone in value.split(':') {
-        let (accesses, size) =
-            zone.split_once('/').ok_or_else(|| format!("\"{zone}\": a zone is ACCESSES/SIZE in percent"))?;
-        zones.push((percent(accesses)?, percent(size)?));
-    }
-    let sums = zones.iter().fold((0, 0), |sum, zone| (sum.0 + zone.0, sum.1 + zone.1));
-    if sums != (1_000_000, 1_000_000) {
-        return Err(format!("zones of {value}: accesses and sizes must each come to 100 percent"));
-    }
-    Ok(zones)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn refused(text: &str) -> String {
-        parse("a.fio", text).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn globals_hold_until_a_job_says_otherwise() {
-        let text = "; two jobs\n[global]\nrw=randrw\nbs=8k,16K\nsize=64m\nrwmixread=70\n\n[a]\niodepth=4\n\
-                    direct=1\n[b]\nrw=write\nnumjobs=3\nfsync=32\nrate=1m\nruntime=90s\ntime_based\n";
-        let jobs = parse("a.fio", text).unwrap();
-        let [a, b] = &jobs[..] else { panic!("two jobs") };
-        assert_eq!((a.name.as_str(), a.read_percent, a.iodepth, a.direct), ("a", 70, 4, true));
-        assert_eq!((a.block, a.size, a.pattern), ([8192, 16_384], 64 << 20, Pattern::Random));
-        assert_eq!((b.read_percent, b.numjobs, b.fsync, b.rate), (0, 3, 32, [1 << 20; 2]));
-        assert_eq!((b.runtime_ns, b.time_based, b.iodepth), (Some(90_000_000_000), true, 1));
-    }
-
-    #[test]
-    fn jobs_as_people_have_them() {
-        let text = "[global]\nioengine=libaio ; async\ngroup_reporting\nfilename=/dev/nvme0n1\nbuffered=0\n\
-                    [a]\nsize=1m\nrw=randrw\nrwmixwrite=30\nioengine=io_uring\n";
-        assert_eq!(crate::clients::fio::passed_over(text), ["ioengine", "group_reporting", "filename"]);
-        let jobs = parse("a.fio", text).unwrap();
-        assert_eq!((jobs[0].read_percent, jobs[0].direct), (70, true));
-    }
-
-    #[test]
-    fn distributions() {
-        let of = |value: &str| {
-            let text = format!("[a]\nsize=1m\nrandom_distribution={value}\n");
-            parse("a.fio", &text).map(|jobs| jobs[0].distribution.clone())
-        };
-        assert_eq!(of("zipf:1.2").unwrap(), Distribution::Zipf(1.2));
-        assert_eq!(of("pareto:0.2").unwrap(), Distribution::Pareto(0.2));
-        assert_eq!(
-            of("zoned:60/10:40/90").unwrap(),
-            Distribution::Zoned(vec![(600_000, 100_000), (400_000, 900_000)])
-        );
-        assert_eq!(
-            of("zoned:60/10:30/90").unwrap_err().to_string(),
-            "a.fio:3: random_distribution: zones of 60/10:30/90: accesses and sizes must each come to 100 percent"
-        );
-        assert!(of("normal:3").unwrap_err().message.contains("is not one of random, zipf:THETA"));
-    }
-
-    #[test]
-    fn what_is_not_read_is_refused_by_name_and_line() {
-        assert_eq!(
-            refused("[a]\nsize=1m\nverify=crc32c\n"),
-            "a.fio:3: option verify is not read by ftlab\n  it knows rw, bs, iodepth, size, rwmixread, rwmixwrite, \
-             random_distribution, fsync, rate, runtime, time_based, numjobs, direct, buffered"
-        );
-        let all = refused("[a]\nsize=1m\nverify=crc32c\nioengine=libaio\nstonewall\nrw=trim\n");
-        assert!(
-            all.starts_with("a.fio:3: option verify is not read by ftlab\n  line 5: option stonewall is not")
-        );
-        assert!(all.contains("\n  line 6: rw: \"trim\" is not one of read"), "{all}");
-        assert!(!all.contains("ioengine"));
-        assert_eq!(refused("rw=read\n"), "a.fio:1: rw: before any section; begin with [global] or [job]");
-        assert!(refused("[a]\nsize=1m\nrw=trim\n").starts_with("a.fio:3: rw: \"trim\" is not one of read"));
-        assert!(refused("[a]\nsize=1m\nbs=4q\n").starts_with("a.fio:3: bs: \"4q\" is not a size"));
-        assert!(refused("[a]\nsize=1m\niodepth=0\n").starts_with("a.fio:3: iodepth: \"0\" is not a whole"));
-        assert!(
-            refused("[a]\nsize=1m\nruntime=soon\n").starts_with("a.fio:3: runtime: \"soon\" is not a time")
-        );
-        assert_eq!(refused("[a]\nrw=read\n"), "a.fio:1: job \"a\" has no size; write for example size=64m");
-        assert!(refused("[a]\nsize=1m\ntime_based=1\n").contains("time_based without runtime"));
-        assert!(refused("[global]\nrw=read\n").starts_with("a.fio:2: no job"));
-        assert!(refused("").starts_with("a.fio:1: no job"));
-        assert!(refused("[a\n").starts_with("a.fio:1: \"[a\""));
-        assert!(refused("[a]\nsize=4k\nbs=8k\n").contains("bs is larger than size"));
-    }
+    Ok(())
 }

@@ -1,4 +1,7 @@
 //! Options of fio that change nothing in a simulation.
+//!
+//! Logs of fio (`write_bw_log` and its like, with `log_avg_msec`) are among them: ftlab's own series have the same, by
+//! time, whatever the job asks for.
 
 /// Options that change nothing here: they concern names, reports and logs, the machine that ran fio, or the contents
 /// of data.
@@ -22,7 +25,6 @@ pub(super) const PASSED_OVER: &[&str] = &[
     "exitall",
     "fallocate",
     "file_append",
-    "filename",
     "filename_format",
     "filesize",
     "gid",

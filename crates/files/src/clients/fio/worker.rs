@@ -1,76 +1,16 @@
 //! A worker of a fio job.
 
 use rand::RngCore;
-use rand_distr::{Distribution as _, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Distribution, Job, Pattern};
+use super::addresses::Addresses;
+use super::files::Place;
+use super::{Job, Pattern, Sizes};
 use crate::clients::{Client, Clients, FileOp, Moment, Step};
 use ftlab_core::util::{below, stream};
-use ftlab_core::workload::Scatter;
 
 /// Bytes of each write call that lays out a file to be read later.
 const LAY_OUT: u64 = 128 << 10;
-
-/// Where random requests go, in blocks.
-#[derive(Clone, Debug)]
-enum Addresses {
-    Random,
-    /// The distribution of ranks, and how ranks are scattered over the file.
-    Zipf(Zipf<f64>, Scatter),
-    /// The exponent of the power law, and how ranks are scattered over the file.
-    Pareto(f64, Scatter),
-    /// For each zone: the number (out of 1,000,000) below which a draw selects the zone, the zone's first block, and
-    /// its number of blocks.
-    Zoned(Vec<(u64, u64, u64)>),
-}
-
-impl Addresses {
-    fn new(distribution: &Distribution, blocks: u64, random: &mut Xoshiro256PlusPlus) -> Addresses {
-        match distribution {
-            Distribution::Random => Addresses::Random,
-            Distribution::Zipf(theta) => Addresses::Zipf(
-                Zipf::new(blocks as f64, *theta).expect("a checked theta"),
-                Scatter::new(blocks, random),
-            ),
-            // As in fio: the share h of the blocks takes 1 - h of the accesses, and so on within that share.
-            Distribution::Pareto(h) => {
-                Addresses::Pareto(libm::log(*h) / libm::log(1.0 - h), Scatter::new(blocks, random))
-            }
-            Distribution::Zoned(zones) => {
-                let (mut accesses, mut size) = (0, 0);
-                let at = |size: u64| (u128::from(blocks) * u128::from(size) / 1_000_000) as u64;
-                let zone = |&(share, part): &(u64, u64)| {
-                    let first = at(size).min(blocks - 1);
-                    accesses += share;
-                    size += part;
-                    (accesses, first, at(size).saturating_sub(first).max(1))
-                };
-                Addresses::Zoned(zones.iter().map(zone).collect())
-            }
-        }
-    }
-
-    fn draw(&self, blocks: u64, random: &mut Xoshiro256PlusPlus) -> u64 {
-        match self {
-            Addresses::Random => below(random.next_u64(), blocks),
-            Addresses::Zipf(ranks, scatter) => {
-                // Ranks run from 1 to the number of blocks; the clamp guards against rounding at both ends.
-                scatter.place((ranks.sample(random) as u64).clamp(1, blocks) - 1)
-            }
-            Addresses::Pareto(power, scatter) => {
-                let uniform = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-                let rank = (blocks as f64 * libm::pow(uniform, *power)) as u64;
-                scatter.place(rank.min(blocks - 1))
-            }
-            Addresses::Zoned(zones) => {
-                let draw = below(random.next_u64(), 1_000_000);
-                let zone = zones.iter().find(|zone| draw < zone.0).or(zones.last()).expect("at least one");
-                zone.1 + below(random.next_u64(), zone.2)
-            }
-        }
-    }
-}
 
 /// Phases of a worker: first it makes its file, then comes the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +19,9 @@ enum Phase {
     /// The worker lays the file out and has written it up to this byte.
     LayOut(u64),
     Forget,
-    /// The worker waits for the others: fio lays out the files of all jobs before any job begins.
-    Gather,
+    /// The worker waits for the others, this number of times: fio lays out the files of all jobs before any job begins,
+    /// and a job behind a stone wall begins when those before it have ended.
+    Gather(u32),
     Begin,
     Load,
     /// The worker waits for its direct requests to end.
@@ -93,57 +34,101 @@ enum Phase {
 pub struct Worker {
     random: Xoshiro256PlusPlus,
     job: Job,
-    places: Addresses,
+    number: u32,
+    place: Place,
+    addresses: Addresses,
+    /// What random addresses are multiples of, and how many of them there are in a zone.
+    unit: u64,
+    blocks: u64,
     phase: Phase,
+    /// When the load began or, after the ramp, when it began to be measured.
     begun_ns: u64,
-    /// Number of bytes requested so far, by reads and by writes.
+    measured: bool,
+    /// Number of bytes requested since then, by reads and by writes.
     bytes: [u64; 2],
-    /// Offset of the next sequential request.
+    /// Number of bytes requested since the worker began at the beginning of its part of the file.
+    pass: u64,
+    /// Where the zone begins in the worker's part of the file, and number of bytes requested in it.
+    zone: (u64, u64),
+    /// Offset in the zone of the next sequential request; without zones, in the worker's part of the file.
     at: u64,
     /// Number of writes since the last fsync.
     unsynced: u64,
+    /// Number of requests since the last pause.
+    unpaused: u64,
 }
 
-/// Returns the workers of these jobs.
-pub fn clients(jobs: &[Job], seed: u64) -> Clients {
+/// Returns the workers of these jobs, of which each uses its place.
+pub fn clients(jobs: &[Job], places: &[Place], seed: u64) -> Clients {
     let workers = jobs.iter().flat_map(|job| (0..job.numjobs).map(move |number| (job, number)));
-    let clients = workers
-        .map(|(job, number)| {
-            let mut random = stream(seed, &format!("fio {} {number}", job.name));
-            let block = job.block[0].max(job.block[1]);
-            let places = Addresses::new(&job.distribution, (job.size / block).max(1), &mut random);
-            Client::Fio(Box::new(Worker {
-                random,
-                job: job.clone(),
-                places,
-                phase: Phase::Make,
-                begun_ns: 0,
-                bytes: [0; 2],
-                at: 0,
-                unsynced: 0,
-            }))
-        })
-        .collect();
-    Clients { name: "fio", clients, window_ns: None, parameters: jobs.iter().flat_map(listed).collect() }
+    let clients = (0..).zip(workers).zip(places).map(|((client, (job, number)), place)| {
+        let random = stream(seed, &format!("fio {} {number}", job.name));
+        Client::Fio(Box::new(Worker::new(job, client, *place, random)))
+    });
+    let clients = clients.collect();
+    let (mut parameters, mut first) = (Vec::new(), 0);
+    for job in jobs {
+        parameters.extend(listed(job, &places[first]));
+        first += job.numjobs as usize;
+    }
+    Clients { name: "fio", clients, window_ns: None, parameters }
 }
 
-fn listed(job: &Job) -> Vec<(&'static str, String)> {
-    vec![
+fn listed(job: &Job, place: &Place) -> [(&'static str, String); 5] {
+    [
         ("job", job.name.clone()),
-        ("size", job.size.to_string()),
+        ("size", place.bytes.to_string()),
         ("iodepth", job.iodepth.to_string()),
         ("numjobs", job.numjobs.to_string()),
         ("direct", u8::from(job.direct).to_string()),
     ]
 }
 
+/// Returns what random addresses are multiples of, and how many of them there are in a zone or, without zones, in
+/// these bytes.
+fn blocks(job: &Job, bytes: u64) -> (u64, u64) {
+    let least = job.block[0].least().min(job.block[1].least());
+    let unit = job.align.unwrap_or(match &job.block {
+        [Sizes::One(read), Sizes::One(write)] => *read.max(write),
+        _ => least,
+    });
+    let span = job.strides.map_or(bytes, |strides| strides.range);
+    (unit, ((span - least.saturating_sub(unit)) / unit).max(1))
+}
+
 impl Worker {
+    fn new(job: &Job, number: u32, place: Place, mut random: Xoshiro256PlusPlus) -> Worker {
+        let (unit, blocks) = blocks(job, place.bytes);
+        Worker {
+            addresses: Addresses::new(&job.distribution, blocks, &mut random),
+            random,
+            job: job.clone(),
+            number,
+            place,
+            unit,
+            blocks,
+            phase: Phase::Make,
+            begun_ns: 0,
+            measured: false,
+            bytes: [0; 2],
+            pass: 0,
+            zone: (0, 0),
+            at: 0,
+            unsynced: 0,
+            unpaused: 0,
+        }
+    }
+
     /// Returns the next step.
     pub fn next(&mut self, moment: Moment) -> Step {
-        let size = self.job.size;
+        let size = self.place.file;
         match self.phase {
-            Phase::Make if self.job.read_percent == 0 || self.job.direct => {
-                self.phase = Phase::Gather;
+            Phase::Make if self.place.owner != self.number => {
+                self.phase = Phase::Gather(self.job.stage);
+                Step::Gather
+            }
+            Phase::Make if !self.place.laid_out => {
+                self.phase = Phase::Gather(self.job.stage + 1);
                 Step::Do(FileOp::Allocate { file: 0, size })
             }
             Phase::Make => {
@@ -160,17 +145,25 @@ impl Worker {
                 Step::Do(FileOp::Write { file: 0, offset: at, size })
             }
             Phase::Forget => {
-                self.phase = Phase::Gather;
+                self.phase = Phase::Gather(self.job.stage + 1);
                 Step::Do(FileOp::Forget(0))
             }
-            Phase::Gather => {
+            Phase::Gather(0) if self.place.owner != self.number => {
                 self.phase = Phase::Begin;
+                Step::Do(FileOp::Share(self.place.owner))
+            }
+            Phase::Gather(0) => {
+                self.phase = Phase::Begin;
+                self.next(moment)
+            }
+            Phase::Gather(left) => {
+                self.phase = Phase::Gather(left - 1);
                 Step::Gather
             }
             Phase::Begin => {
                 self.phase = Phase::Load;
                 self.begun_ns = moment.now_ns;
-                Step::Begin
+                self.load(moment)
             }
             Phase::Load => self.load(moment),
             Phase::Drain if moment.outstanding > 0 => Step::Await,
@@ -182,10 +175,27 @@ impl Worker {
         }
     }
 
+    /// Returns whether the load is over; before it is measured, nothing ends it.
     fn is_over(&self, now_ns: u64) -> bool {
         let late = self.job.runtime_ns.is_some_and(|runtime| now_ns - self.begun_ns >= runtime);
-        let whole = self.bytes[0] + self.bytes[1] + self.job.block[0].min(self.job.block[1]) > self.job.size;
-        late || (whole && !self.job.time_based)
+        let limit = self.place.limit.saturating_mul(self.job.loops);
+        late || (!self.job.time_based && self.bytes[0] + self.bytes[1] + self.least() > limit)
+    }
+
+    /// Returns whether the job begins again: `io_size` and `loops` can ask for more than the part of the file.
+    fn pass_is_over(&self) -> bool {
+        !self.job.time_based && self.pass + self.least() > self.place.bytes
+    }
+
+    fn least(&self) -> u64 {
+        self.job.block[0].least().min(self.job.block[1].least())
+    }
+
+    /// Begins to measure after the ramp: what the load has done until then does not count.
+    fn measure(&mut self, now_ns: u64) -> Step {
+        (self.measured, self.begun_ns) = (true, now_ns);
+        (self.bytes, self.pass, self.zone.1) = ([0; 2], 0, 0);
+        Step::Begin
     }
 
     /// Returns the time at which the rate limit allows the next read (`half` is 0) or write (`half` is 1).
@@ -200,17 +210,28 @@ impl Worker {
     }
 
     fn load(&mut self, moment: Moment) -> Step {
-        if self.is_over(moment.now_ns) {
+        if !self.measured {
+            if moment.now_ns - self.begun_ns >= self.job.ramp_ns {
+                return self.measure(moment.now_ns);
+            }
+        } else if self.is_over(moment.now_ns) {
             self.phase = Phase::Drain;
             return self.next(moment);
+        } else if self.pass_is_over() {
+            return self.next_pass(moment);
         }
         let due = self.job.fsync > 0 && self.unsynced >= self.job.fsync;
-        if due {
+        let pause = self.job.think.0 > 0 && self.unpaused >= self.job.think.1;
+        if due || pause {
             if moment.outstanding > 0 {
                 return Step::Await;
             }
-            self.unsynced = 0;
-            return Step::Do(FileOp::Fsync(0));
+            if due {
+                self.unsynced = 0;
+                return Step::Do(FileOp::Fsync(0));
+            }
+            self.unpaused = 0;
+            return Step::Until(self.until(moment.now_ns.saturating_add(self.job.think.0)));
         }
         if self.job.direct && moment.outstanding >= self.job.iodepth {
             return Step::Await;
@@ -237,37 +258,69 @@ impl Worker {
         self.request(half)
     }
 
+    /// Begins again when the requests of this pass have ended: at the beginning of the part, with a cold page cache.
+    fn next_pass(&mut self, moment: Moment) -> Step {
+        if moment.outstanding > 0 {
+            return Step::Await;
+        }
+        (self.pass, self.zone, self.at) = (0, (0, 0), 0);
+        if self.job.direct { self.load(moment) } else { Step::Do(FileOp::Forget(0)) }
+    }
+
     fn wait(&self) -> Step {
         Step::Until(self.until(self.allowed_ns(0).min(self.allowed_ns(1))))
     }
 
-    /// Returns `allowed_ns`, or the end of the runtime if that is earlier.
-    fn until(&self, allowed_ns: u64) -> u64 {
-        self.job
-            .runtime_ns
-            .map_or(allowed_ns, |runtime| allowed_ns.min(self.begun_ns.saturating_add(runtime)))
+    /// Returns this time, or the end of the ramp or of the runtime if that is earlier.
+    fn until(&self, ns: u64) -> u64 {
+        let stretch = if self.measured { self.job.runtime_ns } else { Some(self.job.ramp_ns) };
+        stretch.map_or(ns, |stretch| ns.min(self.begun_ns.saturating_add(stretch)))
     }
 
     fn request(&mut self, half: usize) -> Step {
-        let Job { size: whole, block, direct, .. } = self.job;
-        let size = block[half];
-        let offset = match self.job.pattern {
+        let size = match &self.job.block[half] {
+            Sizes::One(size) => *size,
+            Sizes::Split(sizes) => {
+                let draw = below(self.random.next_u64(), 100);
+                sizes.iter().find(|each| draw < each.1).or(sizes.last()).expect("at least one").0
+            }
+        };
+        let (base, span) = self.zone();
+        let at = match self.job.pattern {
             Pattern::Sequential => {
-                let at = if self.at + size > whole { 0 } else { self.at };
+                let at = if self.at + size > span { 0 } else { self.at };
                 self.at = at + size;
                 at
             }
             Pattern::Random => {
-                let unit = block[0].max(block[1]);
-                self.places.draw((whole / unit).max(1), &mut self.random) * unit
+                let at = self.addresses.draw(self.blocks, &mut self.random) * self.unit;
+                // A large request near the end begins earlier, so that it ends there.
+                at.min((span - size) / self.unit * self.unit)
             }
         };
+        let offset = self.place.first + base + at;
         self.bytes[half] += size;
+        self.pass += size;
+        self.zone.1 += size;
         self.unsynced += half as u64;
-        let file = 0;
-        let read = half == 0;
+        self.unpaused += 1;
+        let (file, read) = (0, half == 0);
         let op =
             if read { FileOp::Read { file, offset, size } } else { FileOp::Write { file, offset, size } };
-        if direct { Step::Start(op) } else { Step::Do(op) }
+        if self.job.direct { Step::Start(op) } else { Step::Do(op) }
+    }
+
+    /// Returns where the zone of the next request begins in the worker's part of the file, and the zone's bytes;
+    /// without zones, the part is one.
+    fn zone(&mut self) -> (u64, u64) {
+        let Some(strides) = self.job.strides else { return (0, self.place.bytes) };
+        if self.zone.1 >= strides.bytes {
+            let next = self.zone.0.saturating_add(strides.range).saturating_add(strides.skip);
+            // The last zone is left out if it is not whole.
+            let ends = next.saturating_add(strides.range);
+            self.zone = (if ends > self.place.bytes { 0 } else { next }, 0);
+            self.at = 0;
+        }
+        (self.zone.0, strides.range)
     }
 }

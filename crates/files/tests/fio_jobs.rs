@@ -1,0 +1,167 @@
+//! Jobs of fio together: stone walls, files that they share, and what must fit the device.
+mod clients;
+use ftlab_conformance as common;
+
+use clients::run_files;
+use ftlab_core::metrics::Report;
+use ftlab_core::sim::Completion;
+use ftlab_core::workload::Op;
+use ftlab_files::clients::{Client, Clients, FileOp, Moment, Step, fio};
+use ftlab_files::settings::{Files, Settings};
+use proptest::prelude::*;
+
+fn settings() -> Settings {
+    common::settings().into()
+}
+
+fn refused(settings: &Settings, text: &str) -> String {
+    Clients::of_jobs(&fio::parse("a.fio", text).unwrap(), settings).unwrap_err()
+}
+
+fn play(settings: &Settings, text: &str) -> (Report, Vec<Completion>) {
+    let jobs = fio::parse("a.fio", text).unwrap();
+    run_files(settings, Clients::of_jobs(&jobs, settings).unwrap(), true)
+}
+
+/// Returns the first arrival and the last completion of the requests of this size.
+fn stretch(log: &[Completion], size: u64) -> (u64, u64) {
+    let of = || log.iter().filter(|done| done.size == size);
+    (of().map(|done| done.arrival_ns).min().unwrap(), of().map(|done| done.complete_ns).max().unwrap())
+}
+
+/// A job behind a stone wall begins when all before it have ended; each stretch between walls is a run of its own.
+#[test]
+fn a_stone_wall_waits_for_all_jobs_before_it() {
+    let text = "[global]\ndirect=1\nsize=256k\nrw=randwrite\n[a]\nbs=4k\nnumjobs=2\n[b]\nbs=8k\nio_size=32k\n\
+                [c]\nstonewall\nbs=16k\n[d]\nbs=32k\n[e]\nstonewall\nbs=64k\n";
+    let (report, log) = play(&settings(), text);
+    let [a, b, c, d, e] = [4, 8, 16, 32, 64].map(|kib| stretch(&log, kib << 10));
+    assert!(a.0 < b.1 && b.0 < a.1, "jobs without a wall between them run at the same time");
+    assert!(c.0 < d.1 && d.0 < c.1);
+    assert!(c.0 >= a.1.max(b.1) && d.0 >= a.1.max(b.1));
+    assert!(e.0 >= c.1.max(d.1));
+    let bench = report.benchmark.unwrap();
+    let written: Vec<u64> = bench.runs.iter().map(|run| run.bytes_written >> 10).collect();
+    assert_eq!((bench.clients, written), (6, vec![512 + 32, 512, 256]));
+}
+
+/// On a drive, jobs that name one file meet in it; those that name none have files of their own.
+#[test]
+fn jobs_meet_in_the_file_that_they_name() {
+    let places = |named: &str| {
+        let text = format!(
+            "[global]\n{named}direct=1\nsize=64k\nrw=write\n[a]\nnumjobs=2\n[b]\nstonewall\nrw=read\n"
+        );
+        let mut settings = settings();
+        settings.host.merge_limit = Some(0);
+        let (_, log) = play(&settings, &text);
+        let of = |op: Op| {
+            let mut offsets: Vec<u64> =
+                log.iter().filter(|done| done.op == op).map(|done| done.offset / 4096).collect();
+            offsets.sort_unstable();
+            offsets
+        };
+        [of(Op::Write), of(Op::Read)]
+    };
+    let twice: Vec<u64> = (0..16).flat_map(|page| [page, page]).collect();
+    assert_eq!(places("filename=/dev/nvme0n1\n"), [twice, (0..16).collect()]);
+    assert_eq!(places(""), [(0..32).collect(), (32..48).collect::<Vec<u64>>()]);
+}
+
+/// Through the page cache the file is laid out once, whole, if any of the jobs reads from it.
+#[test]
+fn a_shared_file_is_laid_out_once() {
+    let mut settings = settings();
+    settings.files = Files { page_cache_bytes: 64 << 20, ..Files::default() };
+    let text = "[global]\nfilename=x\nsize=64k\nbs=16k\n[a]\nrw=write\nsize=32k\n[b]\nrw=read\noffset=64k\nstonewall\n";
+    let (report, log) = play(&settings, text);
+    let read: u64 = log.iter().filter(|done| done.op == Op::Read).map(|done| done.size).sum();
+    let bench = report.benchmark.unwrap();
+    assert_eq!((bench.bytes_written, bench.bytes_read, read), (32 << 10, 64 << 10, 64 << 10));
+}
+
+#[test]
+fn the_files_must_fit_the_device() {
+    let settings = settings();
+    let whole = settings.user_bytes();
+    // Jobs that share the drive need it once.
+    let shared =
+        "[global]\ndirect=1\nfilename=x\nsize=100%\nio_size=64k\n[a]\n[b]\noffset=50%\n[c]\nnumjobs=3\n";
+    assert_eq!(play(&settings, shared).0.benchmark.unwrap().clients, 5);
+    let apart = "[global]\ndirect=1\nsize=100%\n[a]\n[b]\n";
+    let needed = whole / 4096 * 4096 * 2;
+    assert_eq!(
+        refused(&settings, apart),
+        format!("size: the jobs' files take {needed} B together, the device has {whole} B")
+    );
+    assert!(refused(&settings, "[a]\ndirect=1\nsize=4k\noffset=1t\n").contains("the jobs' files take"));
+    let mut cached = settings;
+    cached.files = Files { page_cache_bytes: 64 << 20, ..Files::default() };
+    assert!(
+        refused(&cached, "[a]\nsize=50%\n").contains("job \"a\": size and offset are shares of a drive, and")
+    );
+}
+
+const OPTIONS: &str = "rw bs bssplit blockalign iodepth filename offset size io_size loops zonemode zonesize zonerange \
+    zoneskip rwmixread random_distribution fsync rate rate_iops thinktime thinktime_blocks ramp_time runtime \
+    time_based numjobs stonewall direct";
+const VALUES: &str = "0 1 3 7 512 1k 4k 8k,4k 12k 64k 1m 1t 4611686018427387903 1% 50% 100% read write randread \
+    randwrite rw randrw strided none zipf:1.1 pareto:0.2 zoned:60/10:40/90 4k/60:16k/40 1k/:2k/,4k 1us 20ms 1h x -1 \
+    4k/ : ,";
+
+/// Makes lines of a job file, of which many are refused.
+fn line() -> impl Strategy<Value = String> {
+    let words = |text: &'static str| prop::sample::select(text.split_whitespace().collect::<Vec<_>>());
+    let usual = prop_oneof![
+        Just("zonemode=strided".into()),
+        Just("size=256k".into()),
+        Just("rw=randrw".into()),
+        Just("[next]".into()),
+    ];
+    let any = (words(OPTIONS), words(VALUES));
+    prop_oneof![1 => usual, 4 => any.prop_map(|(option, value)| format!("{option}={value}"))]
+}
+
+/// Takes some steps of a client on a device whose requests take 10 us each; returns offset and size of the requests.
+fn steps(client: &mut Client) -> Vec<(u64, u64)> {
+    let (mut now_ns, mut outstanding, mut requests) = (0, 0, Vec::new());
+    for _ in 0..200 {
+        let step = client.next(Moment { now_ns, outstanding });
+        match step {
+            Step::Start(op) | Step::Do(op) => {
+                if let FileOp::Read { offset, size, .. } | FileOp::Write { offset, size, .. } = op {
+                    requests.push((offset, size));
+                }
+                outstanding += u32::from(matches!(step, Step::Start(_)));
+            }
+            Step::Await => (now_ns, outstanding) = (now_ns + 10_000, outstanding - 1),
+            Step::Until(at_ns) => {
+                assert!(at_ns >= now_ns, "a wait ends in the future");
+                (now_ns, outstanding) = (at_ns, 0);
+            }
+            Step::Gather | Step::Begin | Step::End => {}
+            Step::Done => break,
+        }
+    }
+    requests
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+
+    /// No job file makes the reader or a worker fail, and what is accepted stays on the device.
+    #[test]
+    fn any_job_file_is_refused_or_stays_on_the_device(lines in prop::collection::vec(line(), 0..12)) {
+        let text = format!("[first]\nsize=1m\ndirect=1\n{}\n", lines.join("\n"));
+        let settings = settings();
+        if let Ok(jobs) = fio::parse("a.fio", &text)
+            && let Ok(mut clients) = Clients::of_jobs(&jobs, &settings)
+        {
+            for client in clients.clients.iter_mut().take(8) {
+                for (offset, size) in steps(client) {
+                    prop_assert!(size > 0 && offset + size <= settings.user_bytes(), "{text}: {offset} {size}");
+                }
+            }
+        }
+    }
+}
