@@ -49,7 +49,7 @@ help:
 	@echo 'make soak     long campaigns: 20,000 configurations; 100,000 sequences of C calls; signals and full disks over every command that writes'
 	@echo 'make audit    licences and known advisories of all dependencies'
 	@echo 'make docs     write docs/configuration.md, docs/fields.md and python/ftlab/fields.py again, from the code'
-	@echo 'make validation  compare ftlab with plain models and public simulators; writes docs/validation.md'
+	@echo 'make validation  compare ftlab with plain models, public simulators and drives; writes docs/validation.md, docs/drives.md'
 	@echo 'make site     the documentation as a web site in $(OUT)/site; every warning is an error'
 	@echo 'make picture  draw the pictures of README.md, of getting started and of the explanations again'
 	@echo 'make workloads        fit the generators of workloads/ anew (minutes)'
@@ -172,9 +172,10 @@ docs: $(VENV)/.built
 	$(BIN)/python -c 'import ftlab; print(ftlab.reference(), end="")' > docs/configuration.md
 	FTLAB_FIELDS=write cargo test --locked --package ftlab-embed --test fields
 
-# The rows of recorded traces need them; a figure out of its bounds is an error.
+# The rows of recorded traces need them; a figure out of its bounds is an error, on both pages.
 validation: $(VENV)/.built
 	FTLAB_TRACES=$(TRACES) $(BIN)/python scripts/validation.py --write docs/validation.md
+	$(BIN)/python scripts/drives.py --write docs/drives.md
 
 site: $(VENV)/.docs $(VENV)/.built
 	rm -rf $(OUT)/site

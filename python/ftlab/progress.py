@@ -160,7 +160,7 @@ class Reporter:
         if not self._expected:
             # If the costs are unknown, every task counts as much as any other.
             behind, whole = self._done, self._tasks
-        if not behind:
+        if not behind or not whole:
             return ""
         ahead = max(whole - behind, 0.0)
         return f"about {_rough((now - self._start) * ahead / behind)} left"

@@ -54,8 +54,10 @@ def wait_until_busy(process: subprocess.Popen[Any], cpu_s: float = 1.0) -> None:
 class Cli:
     """Runs `ftlab` as a user does, in a directory of its own."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, timeout: float = 120) -> None:
+        """Calls end after ``timeout`` seconds."""
         self.directory = directory
+        self._timeout = timeout
 
     def __call__(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Returns the finished process, with its output as text."""
@@ -65,7 +67,7 @@ class Cli:
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=self._timeout,
             check=False,
         )
 

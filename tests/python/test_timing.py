@@ -12,7 +12,8 @@ pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASO
 def test_every_preset_is_here() -> None:
     import ftlab
 
-    assert set(timings.PRESETS) == set(ftlab.presets())
+    # Presets of drives are compared with what was measured on the drives (docs/drives.md).
+    assert set(timings.PRESETS) == {name for name in ftlab.presets() if not name.startswith("nvme-")}
 
 
 @pytest.mark.parametrize("preset", timings.PRESETS)

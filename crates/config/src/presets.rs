@@ -43,6 +43,21 @@ const PRESETS: &[Preset] = &[
         doc: "A device small enough to lose power ten thousand times: four chips, 4.5 MiB, DFTL",
         text: include_str!("../presets/crash.toml"),
     },
+    Preset {
+        name: "nvme-980-pro",
+        doc: "Samsung 980 PRO 1 TB (client TLC, PCIe 4), fitted to random reads of 4 KiB: 40 lanes on 8 channels",
+        text: include_str!("../presets/nvme-980-pro.toml"),
+    },
+    Preset {
+        name: "nvme-zn540",
+        doc: "Western Digital ZN540 1 TB (TLC), as a conventional drive: 32 lanes on 8 channels, fitted to reads and writes",
+        text: include_str!("../presets/nvme-zn540.toml"),
+    },
+    Preset {
+        name: "nvme-970-pro",
+        doc: "Samsung 970 PRO, as NVMeVirt models it: 16 LUNs of MLC on 8 channels, 1 MiB write buffer",
+        text: include_str!("../presets/nvme-970-pro.toml"),
+    },
 ];
 
 /// Returns every preset, in the order in which `ftlab presets` shows them.

@@ -1,1 +1,3 @@
-"""A model of a drive from measurements: what fio measured on the drive, and jobs that measure it."""
+"""Models of real drives: what was measured on them, and the keys of a model found from it
+(``ftlab calibrate``).
+"""

@@ -30,6 +30,7 @@ _INTERRUPTED = 128 + signal.SIGINT
 
 
 COMMANDS = {
+    "calibrate": ("calibrate", "Fit a model to what a drive was measured to do."),
     "components": ("describe", "List what can be chosen in each layer."),
     "compare": ("compare", "Run variants of a configuration side by side."),
     "completion": (

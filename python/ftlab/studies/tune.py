@@ -107,6 +107,7 @@ class Tuner:
         self._cache = Folder(out / "json", say=reporter.note)
         self._seen: dict[tuple[tuple[str, str], ...], Trial] = {}
         self._asked = 0
+        self._first: list[Mapping[str, str]] = []
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         storages: Any = optuna.storages
@@ -125,16 +126,30 @@ class Tuner:
         # Proposals are kept in memory: only finished trials wait for the disk.
         self._study: Any = optuna.create_study(directions=directions)
         # Budgets may grow; what is searched may not change.
-        said = repr([tuning.config, tuning.set, tuning.seed, *(each.text for each in tuning.constraints)])
-        said += repr([(each.text, each.maximize) for each in tuning.objectives])
-        said += repr([(*vars(each).values(),)[:-1] for each in tuning.parameters])
-        digest = hashlib.sha256(said.encode()).hexdigest()
+        digest = hashlib.sha256(self.said().encode()).hexdigest()
         another = self._file.user_attrs.get("declaration", digest) != digest
         # A search that was refused before it began leaves nothing to continue.
         if another and self._file.get_trials(deepcopy=False):
             raise UserError(f"--out {out}: holds another search; name another directory")
         with self._writing():
             self._file.set_user_attr("declaration", digest)
+
+    def said(self) -> str:
+        """Returns what is searched; a search goes on only where the same was searched before."""
+        tuning = self._tuning
+        said = repr([tuning.config, tuning.set, tuning.seed, *(each.text for each in tuning.constraints)])
+        said += repr([(each.text, each.maximize) for each in tuning.objectives])
+        return said + repr([(*vars(each).values(),)[:-1] for each in tuning.parameters])
+
+    def expect(self, before: int) -> None:
+        """Tells the reporter which trials there will be, after those that were ``before``."""
+        # With a budget in minutes the number of trials is not known.
+        last = self._tuning.runs if self._tuning.minutes is None else 0
+        self._reporter.expect({f"trial {number}": 1.0 for number in range(before + 1, last + 1)})
+
+    def begin_with(self, parameters: Mapping[str, str]) -> None:
+        """Proposes these values first, in a search that has not tried them yet; called before `search`."""
+        self._first.append(parameters)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -155,14 +170,14 @@ class Tuner:
         Raises:
             UserError: no configuration accepts a key or a value; the text says where that is.
         """
-        self._check()
+        self.check()
         default = self.tried([Trial(0, {})])[0]
         if not default.values:
             self._reporter.note(f"the default configuration: {default.error}")
         trials = self._resume()
-        # With a budget in minutes the number of trials is not known.
-        last = self._tuning.runs if self._tuning.minutes is None else 0
-        self._reporter.expect({f"trial {number}": 1.0 for number in range(len(trials) + 1, last + 1)})
+        for each in self._first:
+            self._study.enqueue_trial(self._numbers(each), skip_if_exists=True)
+        self.expect(len(trials))
         ends = math.inf if self._tuning.minutes is None else time.monotonic() + self._tuning.minutes * 60
         while len(trials) < self._tuning.runs and time.monotonic() < ends:
             asked = self._ask(min(at_once, self._tuning.runs - len(trials)), len(trials))
@@ -176,7 +191,7 @@ class Tuner:
             self._tuning, default, trials, front, knee(front, self._tuning), importance(self._tuning, trials)
         )
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Refuses misspelt keys and values before any trial runs.
 
         A value may be valid only with some values of other parameters, so it is tried with several of those.
@@ -252,6 +267,15 @@ class Tuner:
                 value = handle.suggest_float(each.name, each.low, each.high, log=each.log)
             chosen[each.name] = each.text(value)
         return chosen
+
+    def _numbers(self, parameters: Mapping[str, str]) -> dict[str, Any]:
+        """Returns values as the sampler knows them: choices as they are written, others as numbers."""
+        found: dict[str, Any] = {}
+        for each in self._tuning.parameters:
+            if each.name in parameters:
+                text = parameters[each.name].removesuffix(each.unit)
+                found[each.name] = text if each.choices else int(text) if each.whole else float(text)
+        return found
 
     def _names(self) -> list[str]:
         return [each.name for each in self._tuning.parameters]

@@ -1,0 +1,213 @@
+"""How far each key can be moved, the others following, before the model is 10 % worse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ftlab.calibration.descent import Valley, Vector, step_to
+from ftlab.calibration.search import FEW_STEPS, Ground, Point, is_count
+from ftlab.studies.tuning import Parameter
+from ftlab.units import quantity
+
+WORSE = 1.1
+"""The error at the ends of an interval, as a multiple of the best."""
+FURTHEST = 4.0
+"""How far a key is moved, as a multiple of where the slopes alone would put the end of its interval."""
+LADDER = (0.125, 0.25, 0.5, 1.0)
+"""The steps on the way there."""
+FAR = (0.5,)
+"""Further steps, as shares of the room to a key's bound: another valley may be there."""
+FOLLOWS = 3
+"""How often the other keys follow at each step at most."""
+SETTLED = 0.99
+"""The ratio of one error to the one before it from which the other keys count as having followed."""
+NEAR = 2.0
+"""The greatest square of an error, as a multiple of the lowest, that tells where an interval ends."""
+LEAST_POINTS = 5
+"""From how many points, the nearest, an end is told at least."""
+LEAST_MOVE = 1e-3
+"""The least move that is tried, as a share of a key's range."""
+DETERMINED = 1.5
+"""The greatest ratio of an interval's ends for which the rows count as determining a key."""
+FOLLOWED = 1e-6
+"""The damping with which the other keys follow a key that is moved."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Between which values the error is within 10 % of the best."""
+
+    name: str
+    best: str
+    low: str
+    high: str
+    open_low: bool
+    """Whether the interval goes on to the least value that was allowed."""
+    open_high: bool
+    """Whether it goes on to the greatest value that was allowed."""
+
+    @property
+    def determined(self) -> bool:
+        """Whether the rows determine the key."""
+        low, high = quantity_of(self.low), quantity_of(self.high)
+        return not (self.open_low and self.open_high) and (low > 0 and high / low <= DETERMINED)
+
+    @property
+    def said(self) -> str:
+        """Returns the interval in words."""
+        words = f"{self.low} to {self.high}" if self.low != self.high else f"{self.low} alone"
+        return words if self.determined else f"{words}: not determined by these rows"
+
+
+def quantity_of(text: str) -> float:
+    """Returns a value as a number in the base unit."""
+    if text.endswith("ps"):
+        return float(text.removesuffix("ps")) / 1000
+    return quantity(text) or 0.0
+
+
+def intervals(ground: Ground, best: Point, valley: Valley) -> tuple[list[Interval], Point]:
+    """Returns the interval of each free key, and the best point met on the way."""
+    lowest = best
+    found: list[Interval] = []
+    for each in ground.free:
+        if each.choices:
+            made, met = _of_choices(ground, best, each)
+        elif is_count(each):
+            made, met = _of_count(ground, best, each)
+        else:
+            made, met = _of_key(ground, best, valley, each)
+        found.append(made)
+        if met.error < lowest.error:
+            lowest = met
+    return found, lowest
+
+
+def _of_choices(ground: Ground, best: Point, each: Parameter) -> tuple[Interval, Point]:
+    others = [choice for choice in each.choices if choice != best.chosen[each.name]]
+    points = [ground.descend({**best.chosen, each.name: choice}, FEW_STEPS)[0] for choice in others]
+    alike = [point.chosen[each.name] for point in points if point.error <= WORSE * best.error]
+    own = best.chosen[each.name]
+    made = Interval(each.name, own, own, alike[-1] if alike else own, False, False)
+    return made, min([best, *points], key=lambda point: point.error)
+
+
+def _of_count(ground: Ground, best: Point, each: Parameter) -> tuple[Interval, Point]:
+    """Walks a count away from the best, the other keys descending again at each value."""
+    own = int(best.chosen[each.name])
+    ends, opened, lowest = [own, own], [False, False], best
+    for side, step in enumerate((-1, 1)):
+        chosen = best.chosen
+        while True:
+            count = ends[side] + step
+            if not each.low <= count <= each.high:
+                opened[side] = True
+                break
+            point = ground.descend({**chosen, each.name: str(count)}, FEW_STEPS)[0]
+            lowest = min(lowest, point, key=lambda one: one.error)
+            if point.error > WORSE * best.error:
+                break
+            ends[side], chosen = count, point.chosen
+    low, high = map(str, ends)
+    return Interval(each.name, str(own), low, high, *opened), lowest
+
+
+def _of_key(ground: Ground, best: Point, valley: Valley, each: Parameter) -> tuple[Interval, Point]:
+    """Moves a key step by step to both sides, the others following, and puts a parabola through the errors:
+    percentiles of runs are noisy, and the best point is one of luck, too.
+    """
+    axis = [free.name for free in ground.moved()].index(each.name)
+    at = ground.place(best.chosen)
+    reach = FURTHEST * _reach(valley, axis)
+    known: list[tuple[float, Point]] = []
+    # Each side goes on from where the other keys had followed to.
+    sides = [(sign, room, at, valley.residuals) for sign, room in ((-1, at[axis]), (1, 1 - at[axis]))]
+    sides = [side for side in sides if side[1] >= LEAST_MOVE]
+    for rung in range(len(LADDER) + len(FAR)):
+        parts = [float(at[axis] + sign * _rungs(reach, room)[rung]) for sign, room, _, _ in sides]
+        begun = [(place, height) for _, _, place, height in sides]
+        steps = _followed(ground, best, valley, axis, list(zip(parts, begun, strict=True)))
+        known += [
+            (part, step[0]) for part, step in zip(parts, steps, strict=True) if math.isfinite(step[0].error)
+        ]
+        sides = [(*side[:2], *step[1:]) for side, step in zip(sides, steps, strict=True)]
+    tried = np.array([at[axis], *(part for part, _ in known)])
+    costs = np.array([best.error**2, *(point.error**2 for _, point in known)])
+    low, high = _ends(tried, costs)
+    first, last = (
+        ground.chosen(_put(at, axis, min(max(end, 0.0), 1.0)), {})[each.name] for end in (low, high)
+    )
+    made = Interval(each.name, best.chosen[each.name], first, last, low <= 0.0, high >= 1.0)
+    return made, min([best, *(point for _, point in known)], key=lambda point: point.error)
+
+
+def _rungs(reach: float, room: float) -> list[float]:
+    """Returns by how much a key is moved to one side, step by step, which has some room."""
+    near = [share * min(reach, room) for share in LADDER]
+    return near + [max(near[-1], share * room) for share in FAR]
+
+
+def _followed(
+    ground: Ground,
+    best: Point,
+    valley: Valley,
+    axis: int,
+    moves: Sequence[tuple[float, tuple[Vector, Vector]]],
+) -> list[tuple[Point, Vector, Vector]]:
+    """Moves a key to each of some places, each from a point and its residuals, and lets the others follow by
+    the slopes of the best point; returns the lowest points, and where each has ended.
+    """
+    others = np.delete(valley.jacobian, axis, axis=1)
+    places = [_put(place, axis, part) for part, (place, _) in moves]
+    heights = [here + valley.jacobian[:, axis] * (part - place[axis]) for part, (place, here) in moves]
+    found = [Point(best.chosen, math.inf)] * len(moves)
+    for _ in range(FOLLOWS):
+        before = [point.error for point in found]
+        for number, height in enumerate(heights):
+            free = np.delete(places[number], axis)
+            moved = step_to(free, height, others, FOLLOWED) if len(free) else free
+            places[number] = np.insert(moved, axis, places[number][axis])
+        chosen = [ground.chosen(place, best.chosen) for place in places]
+        for number, each in enumerate(ground.residuals(chosen)):
+            # A place that is not valid stays where it is, without an error that could be compared.
+            if each is not None:
+                heights[number] = each
+                point = Point(chosen[number], math.sqrt(float(each @ each)))
+                found[number] = min(found[number], point, key=lambda one: one.error)
+        if all(point.error >= SETTLED * error for point, error in zip(found, before, strict=True)):
+            break
+    return list(zip(found, places, heights, strict=True))
+
+
+def _ends(tried: Vector, costs: Vector) -> tuple[float, float]:
+    """Returns where a parabola through the costs near the lowest is 10 % in error above its bottom."""
+    near = np.argsort(costs)[: max(LEAST_POINTS, int((costs <= NEAR * costs.min()).sum()))]
+    if len(near) < LEAST_POINTS:
+        return float(tried.min()), float(tried.max())
+    own = tried[0]
+    bend, slope, height = np.polyfit(tried[near] - own, costs[near], 2)
+    if bend <= 0:
+        return 0.0, 1.0
+    bottom = max(height - slope**2 / (4 * bend), 0.0) or float(costs.min())
+    middle, half = own - slope / (2 * bend), math.sqrt((WORSE**2 - 1) * bottom / bend)
+    return min(float(middle - half), float(own)), max(float(middle + half), float(own))
+
+
+def _reach(valley: Valley, axis: int) -> float:
+    """Returns how far the slopes say that a key can be moved, the others following: at most its range."""
+    own = valley.jacobian[:, axis]
+    others = np.delete(valley.jacobian, axis, axis=1)
+    part = own - others @ np.linalg.lstsq(others, own, rcond=None)[0] if others.size else own
+    slope = float(part @ part)
+    room = (WORSE**2 - 1) * max(valley.cost, 1e-12)
+    return min(math.sqrt(room / slope), 1.0) if slope > room else 1.0
+
+
+def _put(at: Vector, axis: int, part: float) -> Vector:
+    place = np.array(at)
+    place[axis] = part
+    return place

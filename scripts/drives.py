@@ -1,0 +1,305 @@
+"""Compares the presets of drives with what was measured on the drives: docs/drives.md.
+
+    python scripts/drives.py                           # print the page
+    python scripts/drives.py --write FILE              # write it and its pictures (`make validation`)
+
+The measured rows are those of examples/drives, whose column `source` names the place of each. The exit status
+is 1 if an error is out of the bound that the page states.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ftlab.calibration.distance import WEIGHTS
+from ftlab.calibration.fit import Pair, check
+from ftlab.calibration.measured import read
+from ftlab.calibration.model import cannot
+from ftlab.calibration.row import Row
+from ftlab.palette import COLOURS, NEUTRAL
+from ftlab.progress import Reporter
+from ftlab.studies.executor import Threads
+
+ROOT = Path(__file__).resolve().parents[1]
+MEASURED = ROOT / "examples" / "drives"
+PRESETS = "crates/config/presets"
+IMAGES = ROOT / "docs" / "images"
+
+HEAD = """<!-- Written by scripts/drives.py (`make validation`); not edited by hand. -->
+
+# Drives, measured and modelled
+
+How far the presets of drives are from what was measured on the drives. `make validation` runs every job
+again and writes this page; it fails if an error leaves its bound. [Calibrate a drive](calibrate-a-drive.md)
+says how such a preset is made, and how to make one of your own drive. One preset alone, by hand:
+
+```text
+ftlab calibrate --check crates/config/presets/NAME.toml --measured examples/drives/TABLE.csv
+```
+
+Each row is a closed loop: `depth` requests outstanding in each of `jobs` jobs. Latencies are in us; a
+percentage is by how much the model is above what was measured. Rows that are *fitted* told the model its
+numbers, rows that are *predicted* did not.
+"""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Rows of a drive that belong together."""
+
+    title: str
+    chosen: Callable[[Row], bool]
+    fitted: Callable[[Row], bool]
+    most_mean: float
+    """The greatest error of a mean, as a share, that `make validation` accepts."""
+    said: str
+    """What the figures show, and what part of a drive would explain what is missed."""
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A preset and the table it is compared with."""
+
+    model: str
+    """The model's file, from the root of the project."""
+    title: str
+    table: str
+    said: str
+    series: tuple[Series, ...]
+
+
+def job(op: str, bs: int, jobs: Sequence[int] = (1,), most: int = 512) -> Callable[[Row], bool]:
+    """Returns whether a row is of this operation, size and number of jobs, up to a depth."""
+    return lambda row: row.op == op and row.bs == bs and row.jobs in jobs and row.depth <= most
+
+
+def never(_: Row) -> bool:
+    """Tells that no row was fitted."""
+    return False
+
+
+DRIVES: tuple[Drive, ...] = (
+    Drive(
+        f"{PRESETS}/nvme-980-pro.toml",
+        "Samsung 980 PRO 1 TB: preset `nvme-980-pro`",
+        "samsung-980-pro.csv",
+        """A client drive with TLC and PCIe 4, measured with fio and SPDK after two fills
+(stonet-research/icpe24_io_scheduler_study_artifact, commit 013f1e1, MIT licence; ICPE
+2024). Its makers state neither dies nor times of its NAND. The model has 40 lanes that
+read side by side; the rows leave no other number of chips on a channel within 10 % of
+the best error.""",
+        (
+            Series(
+                "Random reads of 4 KiB, one job",
+                job("randread", 4096),
+                lambda row: True,
+                0.02,
+                """Fitted to depths 1, 4, 16, 64 and 256 alone (`--only jobs=1 --hold-out
+depth=2,8,32,128`), the model predicts the other four within 1.8 % of the mean and 8.3 %
+of each percentile.""",
+            ),
+            Series(
+                "Random reads of 4 KiB, two jobs",
+                job("randread", 4096, (2,)),
+                never,
+                0.13,
+                """No model whose requests are alike can meet both series: the drive answers two jobs of
+depth 1 in 54.2 us and one job of depth 2 in 60.4 us, though as many requests are
+outstanding. From 16 outstanding on it is the other way round. The two series seem to be
+of two states of the drive, or of the host.""",
+            ),
+        ),
+    ),
+    Drive(
+        f"{PRESETS}/nvme-zn540.toml",
+        "Western Digital ZN540 1 TB: preset `nvme-zn540`",
+        "wd-zn540.csv",
+        """A drive with zones and TLC, modelled as a conventional one; measured with fio and SPDK
+(Krien/NVMeBenchmarks, commit 01f40f1, MIT licence; CLUSTER 2023). [Model a
+drive](model-a-drive.md) has a model of it by hand.""",
+        (
+            Series(
+                "Random reads of 4 KiB",
+                job("randread", 4096, (1, 2, 4, 8)),
+                lambda row: row.jobs == 1,
+                0.06,
+                """At depth 128 and 256 the fit stands between two rates: the drive gives 437,000 random
+reads a second and 408,000 sequential ones, and the model has one controller for both.""",
+            ),
+            Series(
+                "Random reads of 16 KiB",
+                job("randread", 16384),
+                lambda row: row.depth == 1,
+                0.13,
+                """Predicted from reads of 4 KiB and one row more. Up to depth 32 that is enough. Beyond,
+the drive gives no more than 160,000 reads a second, and one row at depth 1 cannot tell
+what bounds them: the controller's time for each page (`device.unit_time`) or the
+channels. The rows of deeper queues would.""",
+            ),
+            Series(
+                "Sequential reads of 4 KiB",
+                job("read", 4096, (1,), 128),
+                lambda row: row.depth in (1, 4, 16, 128),
+                0.08,
+                """From the read-ahead. The drive's slowest reads (p99.9) are longer than the model's:
+something interrupts its streams once in a thousand reads. Beyond depth 128 the drive
+gives 322,000 a second instead of 408,000, which no part of the model explains.""",
+            ),
+            Series(
+                "Writes of 4 KiB, one in each of several zones",
+                lambda row: row.op == "write" and row.bs == 4096,
+                lambda row: row.jobs == 1,
+                0.4,
+                """The drive writes 186,000 a second at most, bound by something else than its flash. The
+model's controller takes as long for a write as for a read.""",
+            ),
+            Series(
+                "Writes of 16 KiB, one in each of several zones",
+                lambda row: row.op == "write" and row.bs == 16384,
+                lambda row: row.jobs <= 8,
+                0.02,
+                """These are bound by the flash. The percentiles were given no weight: the model's dies free
+room in the buffer in step, the drive's more evenly.""",
+            ),
+            Series(
+                "Appends of 4 KiB to one zone",
+                job("append", 4096),
+                never,
+                0.6,
+                """An append takes the drive 14.8 us and a write 11.4 us; 132,000 appends a second are its
+most. The model makes them writes. A controller's time for each kind of command would
+explain both.""",
+            ),
+        ),
+    ),
+    Drive(
+        "examples/drives/nvme-a.toml",
+        "A conventional NVMe drive, not named: `examples/drives/nvme-a.toml`",
+        "nvme-a.csv",
+        """Of the same measurements: random writes of a conventional drive into its write cache.""",
+        (
+            Series(
+                "Random writes of 4 KiB",
+                job("randwrite", 4096),
+                lambda row: row.depth not in (8, 32, 128, 512),
+                0.08,
+                """At depth 1 the model is 6.5 % slow: the drive answers single writes in 9.5 us and two at
+once in 10.4 us, between which a controller of one fixed time cannot choose. The slowest
+1 % of the model's writes are too slow at depth 8 and 16 and too fast beyond 32: its
+dies program in step and free room in lumps. Dies that are out of step, or pages that
+leave the buffer one by one, would explain it.""",
+            ),
+        ),
+    ),
+)
+
+
+def measured(drive: Drive, folder: Path, reporter: Reporter) -> list[tuple[Series, list[Pair]]]:
+    """Runs the jobs of a drive's rows on its preset; returns the pairs of each series."""
+    rows = [row for row in read([MEASURED / drive.table]) if not cannot(row)]
+    wanted = [row for row in rows if any(series.chosen(row) for series in drive.series)]
+    path = str(ROOT / drive.model)
+    found = check(path, wanted, WEIGHTS, Threads(), reporter, folder)
+    return [(series, [pair for pair in found.pairs if series.chosen(pair.row)]) for series in drive.series]
+
+
+def signed(error: float | None) -> str:
+    """Formats ln(model / measured) as a percentage."""
+    return "" if error is None else f"{math.expm1(error):+.1%}".replace("%", " %")
+
+
+def table_of(series: Series, pairs: Sequence[Pair]) -> list[str]:
+    """Returns the lines of a series' table."""
+    names = ["depth", "jobs", "mean: measured", "model", "off", "p50 off", "p99 off", "p99.9 off", ""]
+    lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
+    for each in pairs:
+        row, errors = each.row, each.errors
+        cells = [str(row.depth), str(row.jobs), f"{row.mean_us:,.2f}", f"{each.model.mean_us:,.2f}"]
+        cells += [signed(errors.get(name)) for name in ("mean_us", "p50_us", "p99_us", "p999_us")]
+        lines.append(f"| {' | '.join([*cells, 'fitted' if series.fitted(row) else 'predicted'])} |")
+    return lines
+
+
+def out_of_bound(drive: Drive, series: Series, pairs: Sequence[Pair]) -> list[str]:
+    """Returns what is further off than the page says."""
+    where = f"{drive.model}: {series.title}"
+    return [
+        f"{where}, depth {each.row.depth}, jobs {each.row.jobs}: {signed(each.errors['mean_us'])}"
+        for each in pairs
+        if abs(math.expm1(each.errors["mean_us"])) > series.most_mean
+    ]
+
+
+def picture(drive: Drive, found: Sequence[tuple[Series, list[Pair]]], path: Path) -> None:
+    """Draws measured points and modelled lines of a drive's series, mean, p50 and p99 over depth."""
+    import altair as alt
+    import vl_convert
+
+    panels = []
+    for series, pairs in found:
+        points = [
+            {"outstanding": each.row.depth * each.row.jobs, "us": value, "figure": name, "of": of}
+            for each in pairs
+            for name in ("mean", "p50", "p99")
+            for of, figures in (("measured", each.row), ("model", each.model))
+            if (value := getattr(figures, f"{name}_us")) is not None
+        ]
+        base = alt.Chart(alt.InlineData(points)).encode(
+            x=alt.X("outstanding:Q", scale=alt.Scale(type="log", base=2), title="requests outstanding"),
+            y=alt.Y("us:Q", scale=alt.Scale(type="log"), title="latency (us)"),
+            color=alt.Color("figure:N", scale=alt.Scale(range=list(COLOURS["light"][1:4])), title=None),
+        )
+        line = base.transform_filter("datum.of == 'model'").mark_line()
+        dots = base.transform_filter("datum.of == 'measured'").mark_point(filled=True, size=36)
+        panels.append((line + dots).properties(width=320, height=220, title=series.title))
+    chart = (
+        alt.vconcat(*panels).configure_axis(gridColor=NEUTRAL["light"]["grid"]).configure(background="white")
+    )
+    path.write_text(vl_convert.vegalite_to_svg(chart.to_dict()))
+
+
+def page(images: Path | None) -> tuple[str, list[str]]:
+    """Returns the page, and the errors that are out of bounds; pictures go to ``images``."""
+    parts, wrong = [HEAD], []
+    with tempfile.TemporaryDirectory() as folder, Reporter(runs=True) as reporter:
+        for drive in DRIVES:
+            found = measured(drive, Path(folder), reporter)
+            name = f"drive-{Path(drive.model).stem}.svg"
+            if images is not None:
+                picture(drive, found, images / name)
+            parts.append(f"\n## {drive.title}\n\n{drive.said}\n")
+            parts.append(f"\n![{drive.title}: points were measured, lines are the model](images/{name})\n")
+            for series, pairs in found:
+                parts.append(f"\n### {series.title}\n\n" + "\n".join(table_of(series, pairs)) + "\n")
+                parts.append(f"\n{series.said}\n")
+                wrong += out_of_bound(drive, series, pairs)
+    return "".join(parts), wrong
+
+
+def main() -> int:
+    """Runs the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--write", type=Path, metavar="FILE", help="write the page there, its pictures to images/"
+    )
+    arguments = parser.parse_args()
+    text, wrong = page(IMAGES if arguments.write else None)
+    if arguments.write:
+        arguments.write.write_text(text)
+    else:
+        sys.stdout.write(text)
+    for row in wrong:
+        print(f"drives: out of its bound: {row}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
