@@ -180,10 +180,7 @@ impl Overlap {
     /// Returns an unfinished step that the given step waits for, if there is one.
     fn awaited(&self, frame: &Frame, lun: u32, slot: u32) -> Option<u32> {
         let queued = &frame.steps[slot];
-        // A LUN takes its programs and erasures in order anyway; a cached program even begins before the one before it ends.
-        let change =
-            Some(self.extras[slot as usize].change).filter(|_| queued.step.operation == Operation::Read);
-        let mut waits = [queued.after, queued.needs].into_iter().chain(change);
+        let mut waits = [queued.after, queued.needs, self.extras[slot as usize].change].into_iter();
         let awaited = waits.find(|&wanted| frame.steps.unfinished(wanted)).map(|(awaited, _)| awaited);
         match queued.step.settled {
             0 => awaited,
