@@ -100,7 +100,7 @@ def table(path: Path, rows: Sequence[Row], figures: Sequence[Figures]) -> None:
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with what a known model of 6 dies gives, and another model to begin with."""
+    """Returns a directory with what a known model of 6 dies gives, and another model to begin with."""
     folder = tmp_path_factory.mktemp("calibrate")
     (folder / "known.toml").write_text(model())
     (folder / "start.toml").write_text(model("1us", "5us", 8, "90us"))

@@ -83,7 +83,7 @@ class Ground:
         return {**like, **moved}
 
     def descend(self, start: Mapping[str, str], most: int) -> tuple[Point, Valley]:
-        """Descends from a start; returns the lowest point, and what the descent knows of it."""
+        """Descends from a start; returns the lowest point, and what the descent knows about it."""
         valley = descend(
             lambda places: self.residuals([self.chosen(place, start) for place in places]),
             self.place(start),
@@ -181,7 +181,7 @@ class Plan:
 
 def search(ground: Ground, stage: Stage, start: Mapping[str, str], plan: Plan) -> tuple[Point, Valley, int]:
     """Searches the keys of a stage, and then moves all keys so far; returns the best point, what the descent
-    knows of it, and how many trials there were.
+    knows about it, and how many trials there were.
     """
     own = {each.name for each in stage.free}
     kept = {name: text for name, text in start.items() if name not in own}

@@ -1,8 +1,8 @@
 //! Copies: pages of a LUN that are read, and units of the same LUN that are programmed with their data, which goes
 //! through the controller.
 //!
-//! Reads and programs alternate, so that the controller holds little data; no unit is programmed before all pages whose
-//! data it takes have been read.
+//! Reads and programs alternate, so that the controller holds little data; no word line is programmed before all pages
+//! whose data it takes have been read.
 
 use super::{Cause, Operation, Target, Timing, Work};
 use crate::util::NONE;
@@ -20,22 +20,21 @@ impl Target {
 }
 
 impl Work {
-    /// Names NAND pages that the next [`Work::copy`] reads, in the order of the reads; each has one slot, of which a unit
-    /// has `slots`.
+    /// Names NAND pages that the next [`Work::copy`] reads, in the order of the reads; each has one slot.
     #[inline]
-    pub(crate) fn sources(&mut self, pages: impl ExactSizeIterator<Item = u32>, slots: u32) {
+    pub(crate) fn sources(&mut self, pages: impl ExactSizeIterator<Item = u32>) {
         self.copied.counts[0] += pages.len() as u32;
-        if self.tells_pages(slots) {
+        if self.tells_pages() {
             self.copied.sources.extend(pages.map(|page| (page, 1)));
         }
     }
 
-    /// Names the NAND page of one slot that the next [`Work::copy`] copies; a unit has `slots` slots.
+    /// Names the NAND page of one slot that the next [`Work::copy`] copies.
     #[inline]
-    pub(crate) fn source(&mut self, page: u32, slots: u32) {
+    pub(crate) fn source(&mut self, page: u32) {
         let again = std::mem::replace(&mut self.copied.last, page + 1) == page + 1;
         self.copied.counts[0] += u32::from(!again);
-        if self.tells_pages(slots) {
+        if self.tells_pages() {
             match self.copied.sources.last_mut().filter(|_| again) {
                 Some((_, copies)) => *copies += 1,
                 None => self.copied.sources.push((page, 1)),
@@ -47,7 +46,7 @@ impl Work {
     #[inline]
     pub(crate) fn target(&mut self, target: Target) {
         self.copied.counts[1] += target.units;
-        if self.tells_pages(target.slots) {
+        if self.tells_pages() {
             self.copied.targets.push(target);
         }
     }
@@ -63,13 +62,13 @@ impl Work {
         self.copied.counts = [self.copied.counts[0] + reads, self.copied.counts[1] + units];
     }
 
-    /// Whether it matters which pages a copy reads and programs; a unit has `slots` slots.
+    /// Whether it matters which pages a copy reads and programs.
     #[inline]
-    pub(crate) fn tells_pages(&self, slots: u32) -> bool {
+    pub(crate) fn tells_pages(&self) -> bool {
         self.joining.each
             || !self.cells.are_alike()
             || self.reliability.is_some()
-            || (slots > 1 && !self.joining.fold && self.has_bus())
+            || (self.timing.unit_pages > 1 && !self.joining.fold && self.has_bus())
     }
 
     /// Whether reads or programs use the bus.
@@ -109,6 +108,8 @@ impl Work {
         let mut sources = copied.sources.drain(..);
         let mut targets = copied.targets.iter();
         let (mut target, mut nth, mut before) = (targets.next(), 0, 0);
+        // Where a unit is a page, it waits for one read only (DEVIATIONS.md).
+        let waits = self.timing.unit_pages > 1;
         let (mut read, mut there) = (0, 0);
         for at in 0..units {
             let (mut unit, mut due) = (NONE, 0);
@@ -119,7 +120,7 @@ impl Work {
                     (target, nth, before) = (targets.next(), 0, before + of.copies);
                 }
             }
-            while read < reads && (read <= at || there < due) {
+            while read < reads && (read <= at || (waits && there < due)) {
                 there += self.read_source(lun, cause, sources.next());
                 read += 1;
             }

@@ -1,9 +1,12 @@
 use super::*;
 use crate::flash::Flash;
+use crate::flash::settings::{Cell, Programming};
 
-/// Returns the operations of copies, in order, on a chip whose reads and programs use the bus: `r` a read, `p` a program.
+/// Returns the operations of copies, in order, on a chip whose word lines have three pages, and whose reads and programs
+/// use the bus: `r` a read, `p` a program.
 fn operations(copy: impl FnOnce(&mut Work)) -> String {
-    let flash = Flash { command_ns: 100, ..Flash::default() };
+    let (cell, programming) = (Cell::Tlc, Programming::WordLine);
+    let flash = Flash { command_ns: 100, cell, programming, pages_per_block: 192, ..Flash::default() };
     let mut work = Work::new(&flash, flash.page_bytes / 4, 0, false);
     work.keep_apart();
     copy(&mut work);
@@ -13,9 +16,9 @@ fn operations(copy: impl FnOnce(&mut Work)) -> String {
 }
 
 #[test]
-fn pages_of_one_slot_are_read_and_programmed_in_turn() {
+fn units_of_one_slot_are_read_and_programmed_in_turn() {
     let order = operations(|work| {
-        work.sources(0..3, 1);
+        work.sources(0..3);
         work.target(Target { first: 64, units: 3, slots: 1, begun: 0, copies: 3 });
     });
     assert_eq!(order, "rprprp");
@@ -25,7 +28,7 @@ fn pages_of_one_slot_are_read_and_programmed_in_turn() {
 #[test]
 fn a_unit_is_programmed_after_all_its_pages_were_read() {
     let order = operations(|work| {
-        work.sources(0..5, 3);
+        work.sources(0..5);
         work.target(Target { first: 64, units: 2, slots: 3, begun: 0, copies: 5 });
     });
     assert_eq!(order, "rrrprrp");
@@ -35,7 +38,7 @@ fn a_unit_is_programmed_after_all_its_pages_were_read() {
 fn slots_of_one_page_are_read_at_once_and_two_units_share_it() {
     let order = operations(|work| {
         // Pages with 3, 4 and 1 slots that are copied into units of 4.
-        [0, 0, 0, 1, 1, 1, 1, 2].into_iter().for_each(|page| work.source(page, 4));
+        [0, 0, 0, 1, 1, 1, 1, 2].into_iter().for_each(|page| work.source(page));
         work.target(Target { first: 64, units: 2, slots: 4, begun: 0, copies: 8 });
     });
     assert_eq!(order, "rrprp");
@@ -44,7 +47,7 @@ fn slots_of_one_page_are_read_at_once_and_two_units_share_it() {
 #[test]
 fn slots_that_are_there_already_need_no_read() {
     let order = operations(|work| {
-        work.sources(0..3, 3);
+        work.sources(0..3);
         // The first unit takes one copy after two other slots; the rest goes to another block.
         work.target(Target { first: 64, units: 1, slots: 3, begun: 2, copies: 1 });
         work.target(Target { first: 90, units: 1, slots: 3, begun: 0, copies: 2 });

@@ -256,7 +256,7 @@ impl Store {
         let at = self.blocks[block as usize];
         let (owner, next, kind) = (at.owner, at.next, at.kind());
         let [first, to] = [owner, block].map(|block| block * self.shape.pages_per_block);
-        let (mut copies, tells) = (0, work.tells_pages(1));
+        let (mut copies, tells) = (0, work.tells_pages());
         for offset in next..end.min(self.shape.lpns - first) {
             let (lpn, target) = (first + offset, to + offset);
             let page = self.slots.of(lpn);
@@ -266,7 +266,7 @@ impl Store {
                 self.slots.valid.set(target);
                 self.slots.place(target, lpn, || kind);
                 if tells {
-                    work.source(page, 1);
+                    work.source(page);
                     work.target(Target::page(target));
                 }
                 copies += 1;

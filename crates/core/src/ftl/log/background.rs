@@ -165,7 +165,7 @@ impl Log {
             if owner < self.pages() {
                 moved(owner);
             }
-            under.work.source(self.addresses.nand_page(live), self.shape.slots_per_page);
+            under.work.source(self.addresses.nand_page(live));
             (copies, slot) = (copies + 1, live + 1);
             if self.addresses.in_page(placed + 1) == 0
                 || (self.blocks[victim as usize].valid == 0 && self.pad(under.slots, lun))

@@ -138,12 +138,11 @@ impl Log {
 
     /// Names the pages that must be read to copy these slots.
     fn name_sources(&self, leaving: &[(u32, u32)], work: &mut Work) {
-        let slots = self.shape.slots_per_page;
         if self.shape.slots_per_nand_page() == 1 {
-            return work.sources(leaving.iter().map(|&(live, _)| live), slots);
+            return work.sources(leaving.iter().map(|&(live, _)| live));
         }
         for &(live, _) in leaving {
-            work.source(self.addresses.nand_page(live), slots);
+            work.source(self.addresses.nand_page(live));
         }
     }
 
