@@ -21,7 +21,7 @@ PROBES = [*read_only(), *destructive()]
 WRITES = re.compile("rw=(write|randwrite|rw|randrw|trim)")
 
 SHORTER = {
-    r"(ramp_time|runtime)=[0-9]+s": r"\1=2ms",
+    r"(ramp_time|runtime)=[0-9]+s": r"\1=10ms",
     r"thinktime=2s": "thinktime=100us",
     r"io_size=1g": "io_size=256k",
     r"zonerange=64m": "zonerange=1m",
