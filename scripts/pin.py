@@ -211,6 +211,7 @@ def axes(folder: Path) -> dict[str, dict[str, Settings]]:
             "none": {},
             "ispp": unequal,
         },
+        **parts(),
         "results": {"plain": {}, "all": results},
         "seed": {"1": {}, "2": {"seed": "2"}},
         "mode": {
@@ -220,6 +221,72 @@ def axes(folder: Path) -> dict[str, dict[str, Settings]]:
             "crash": {"device.queue_depth": "8", "host.queue_depth": "128", "workload.speed": "1"},
         },
         "recorded": {"none": {}, **recorded()},
+    }
+
+
+def parts() -> dict[str, dict[str, Settings]]:
+    """Returns the axes of the parts that drives of today have."""
+    link = {"device.link": "400MB/s", "device.command_time": "3us", "device.latency_read": "5us"}
+    half = {"device.link": "100MB/s", "device.link_duplex": "half", "device.link_command": "1us"}
+    times = {"flash.read": "30us/50us", "flash.program": "200us/500us", "flash.cell": "mlc"}
+    lines = {"flash.cell": "mlc", "flash.programming": "word-line", "flash.read": "30us/50us"}
+    errors = {"flash.errors.process": "tlc-72-layer", "flash.pe_cycles": "2500", "flash.age": "100d"}
+    return {
+        "controller": {
+            "none": {},
+            "link": {**link, "device.cores": "2", "device.unit_time": "1us", "device.latency_write": "4us"},
+            "half": half,
+        },
+        "buffer": {
+            "none": {},
+            "fifo": {"device.write_buffer": "64KiB"},
+            "lru": {
+                "device.write_buffer": "128KiB",
+                "device.write_buffer_policy": "lru",
+                "device.power_loss_protection": "true",
+            },
+            "block": {
+                "device.write_buffer": "256KiB",
+                "device.write_buffer_policy": "block",
+                "device.write_buffer_high": "50%",
+                "device.write_buffer_low": "20%",
+            },
+            "ahead": {"device.read_ahead": "64KiB"},
+        },
+        "cells": {
+            "slc": {},
+            "types": times,
+            "shadow": {**times, "flash.page_order": "shadow"},
+            "word-line": lines,
+        },
+        "placement": {
+            "default": {},
+            **switch("ftl.placement", "one", "gc-apart", "hot-cold", "sepbit", "stream"),
+            "kept": {"ftl.placement": "stream", "ftl.copies": "kept", "ftl.fronts": "3"},
+        },
+        "slc": {
+            "none": {},
+            "fixed": {"ftl.slc_cache": "256KiB", "flash.slc_program": "100us"},
+            "dynamic": {"ftl.slc_cache": "dynamic", "ftl.slc_fold_idle": "5ms"},
+            "both": {"ftl.slc_cache": "256KiB+dynamic", "ftl.slc_full": "direct", "flash.slc_read": "20us"},
+        },
+        "errors": {
+            "none": {},
+            "retry": errors,
+            "last": {**errors, "flash.retry": "last", "flash.errors.retry_time": "60us"},
+            "refresh": {**errors, "flash.retry": "pipelined", "ftl.refresh": "2"},
+        },
+        "energy": {
+            "none": {},
+            "some": {
+                "energy.read": "10uJ",
+                "energy.program": "60uJ",
+                "energy.erase": "200uJ",
+                "energy.transfer": "30pJ",
+                "energy.active": "1W",
+                "energy.idle": "20mW",
+            },
+        },
     }
 
 

@@ -19,14 +19,13 @@ ftlab's own:
   the same LUN. Where that is full a block of the reserve takes its place. What is copied is programmed before
   its block is erased, so the last unit may be part-full; all NAND pages of it have the cause of the copies.
   Each NAND page with something live is read whole.
-- Reads and programs of copies take turns one by one, also where a unit takes several reads. (So its program
-  may come before the last of them.)
+- Reads and programs of copies take turns one by one; a word line is programmed after all reads of its data.
 - The LUN of a write follows from the page where a logical page is programmed by itself. Elsewhere cache and
   blocks of all bits have a cursor each, which goes round the LUNs, page by page or unit by unit. The cache's
   begins at the second LUN, and passes LUNs whose cache takes nothing, even after a fold, as long as there is
   another.
   Both pass LUNs that hold too much already (``Mapping.takes_data``, found by comparing with ftlab).
-- A write with FUA, like a flush, pads all that has been begun, of either front.
+- A flush pads all that has been begun, of either front; a write with FUA what has its own data.
 - When the device has had no request for long enough and more will come, each LUN that has nothing to do folds
   its oldest full block, then the next, as requests of the device's own. What completes at the time when it
   comes (for example a trim) does not count as a request here.
@@ -234,7 +233,7 @@ class Mapping:
             for lpn in lpns:
                 self.write(lpn)
             if op == "WF":
-                self.pad()
+                self.pad(lpns)
         return self.handed_over()
 
     def handed_over(self) -> list[cells.Work]:
@@ -391,7 +390,8 @@ class Mapping:
         """Copies what is live in a block of any kind, then erases it."""
         before, self.works = self.works, []
         self.copy(victim, cause)
-        self.works = before + self.in_turn(self.works)
+        whole = self.config.unit(DATA) > self.config.logical
+        self.works = before + (self.works if whole else self.in_turn(self.works))
         self.emit_erase(victim, cause)
         at = self.luns[victim.lun]
         if at.reserve < self.config.reserve:
@@ -467,11 +467,14 @@ class Mapping:
         """Lets the next LUN have its turn."""
         self.cursors[front] = (self.cursors[front] + 1) % len(self.luns)
 
-    def pad(self) -> None:
-        """Programs the units that the host has begun."""
+    def pad(self, lpns: range | None = None) -> None:
+        """Programs the units that the host has begun or, of these, those with data of some pages."""
         for front in [DATA, CACHE]:
             block = self.luns[self.cursors[front]].open.get(front)
-            if block is not None and len(block.pages) > block.programmed:
+            if block is None or len(block.pages) == block.programmed:
+                continue
+            waiting = block.pages[block.programmed :]
+            if lpns is None or any(self.at.get(lpn, (None,))[0] is block and lpn in waiting for lpn in lpns):
                 self.program(block, "host")
                 self.advance(front)
 

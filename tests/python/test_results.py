@@ -132,7 +132,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> list[ftlab.Result]:
     controller |= {"ftl.placement": "gc-apart", "energy.read": "10uJ"}
     folded = {"flash.cell": "tlc", "ftl.slc_cache": "64KiB", "flash.blocks_per_plane": 128}
     folded |= {"ftl.over_provisioning": "30%"}
-    worn = {"flash.errors.process": "tlc-72-layer", "flash.pe_cycles": 5000, "flash.age": "300d"}
+    worn = {"flash.errors.process": "tlc-72-layer", "flash.pe_cycles": 3000, "flash.age": "300d"}
     worn |= {"ftl.refresh": 1, "device.precondition": "fill", "flash.blocks_per_plane": 64}
     worn |= {"workload.synthetic.interarrival": "50ms", "ftl.over_provisioning": "20%"}
     noted = tmp_path_factory.mktemp("noted") / "notimes.csv"

@@ -547,10 +547,10 @@ class StaysAtCopies(Mapping):
 class PadsOne(Mapping):
     """Leaves what waits next to the cache unpadded."""
 
-    def pad(self) -> None:
+    def pad(self, lpns: range | None = None) -> None:
         block = self.luns[self.cursors[CACHE]].open.get(CACHE)
         if block is not None and len(block.pages) > block.programmed:
-            super().pad()
+            super().pad(lpns)
 
 
 class ReadsFirst(Mapping):

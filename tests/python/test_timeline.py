@@ -202,7 +202,7 @@ def test_stops_at_its_bound_and_says_so(cli: Cli) -> None:
     write_trace(cli.directory / "long.csv", 260_000)
     done = cli("run", "map-plus", "--trace", "long.csv", "--timeline", "t.pftrace")
     assert done.returncode == 0, done.stderr
-    [note] = [line for line in done.stderr.splitlines() if "note:" in line]
+    [note] = [line for line in done.stderr.splitlines() if line.startswith("note: t.pftrace")]
     assert note.startswith("note: t.pftrace ends at ")
     assert "--timeline-window START:END" in note
     said = int(note.split(" events")[0].split()[-1].replace(",", ""))

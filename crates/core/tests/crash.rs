@@ -69,7 +69,10 @@ fn an_slc_cache() {
             while check(&settings).is_err() || !keeps_trims(&settings) {
                 settings.flash.blocks_per_plane += 1;
             }
-            let summary = cuts_with_fua(&settings, common::cuts(), seed, Flaw::None)
+            // After 409 cuts, copies once went beyond the end of a block: a page that a trim page had begun was padded
+            // before they came, and counted as room.
+            let count = if (kind, at) == ("page", 1) { common::cuts().max(450) } else { common::cuts() };
+            let summary = cuts_with_fua(&settings, count, seed, Flaw::None)
                 .unwrap_or_else(|fault| panic!("{kind} {at}: {fault}"));
             assert!(summary.durable_writes > 0 && summary.durable_trims > 0, "{kind} {at}: {summary:?}");
         }

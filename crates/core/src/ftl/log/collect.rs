@@ -87,7 +87,7 @@ impl Log {
         }
         run.copies = stated;
         let mut leaving = self.take_live(under.slots, victim);
-        self.sort_copies(under.slots, lun, cause, &mut leaving);
+        self.sort_copies(under.slots, lun, (cause, stated), &mut leaving);
         self.name_sources(&leaving, under.work);
         self.choose_frontier(under, lun, false, false);
         let mut rest = &leaving[..];
@@ -157,6 +157,7 @@ impl Log {
         let at = &mut self.luns[lun as usize];
         let first = at.next;
         at.next += run.len() as u32;
+        debug_assert!(at.next <= at.end, "the frontier of LUN {lun} has room for its copies");
         slots.valid.fill(first, at.next);
         self.blocks[self.addresses.block(first) as usize].valid += run.len() as u32;
         let (pages, kind) = (self.pages(), self.kind());

@@ -285,12 +285,12 @@ impl Log {
     }
 
     /// Sorts the copies of a victim by front. Copies for which their front's open block has no room come last,
-    /// together, and take one erased block.
+    /// together, and take one erased block. `stated` says whether trim pages have just gone into the frontier.
     pub(super) fn sort_copies(
         &mut self,
         slots: &Slots,
         lun: u32,
-        cause: Cause,
+        (cause, stated): (Cause, bool),
         leaving: &mut Vec<(u32, u32)>,
     ) {
         // Wear levelling fills the one block that it chose itself.
@@ -306,7 +306,10 @@ impl Log {
             }
         }
         let at = &self.luns[lun as usize];
-        room[self.active(lun) as usize] = at.end - at.next;
+        // The page of a trim page is padded before copies of another front are made.
+        let begun = if stated { self.addresses.in_page(at.next) } else { 0 };
+        let padded = if begun > 0 { self.shape.slots_per_page - begun } else { 0 };
+        room[self.active(lun) as usize] = at.end - at.next - padded;
         let placed = self.placed.as_mut().expect("one is asked");
         let (mut copies, mut over) = (std::mem::take(&mut placed.copies), 0);
         for &(live, owner) in &*leaving {
