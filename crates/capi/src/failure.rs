@@ -74,6 +74,7 @@ impl From<SubmitError> for Failure {
     fn from(error: SubmitError) -> Failure {
         let code = match &error {
             SubmitError::Range { .. } => FTLAB_RANGE,
+            SubmitError::Stream { .. } => FTLAB_INVALID,
             SubmitError::Past { .. } | SubmitError::Before { .. } | SubmitError::Late(_) => FTLAB_TIME,
             SubmitError::Off => FTLAB_POWER,
             SubmitError::Fed => FTLAB_INTERNAL,

@@ -1,6 +1,7 @@
 //! The key table in the forms that the front end asks for.
 
 use ftlab_core::config::Key;
+use ftlab_core::workload::tenants;
 use ftlab_files::settings;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -30,6 +31,12 @@ pub(crate) fn leaf_of(path: &str) -> &str {
     path.rsplit_once('.').map_or(path, |(_, leaf)| leaf)
 }
 
+/// Whether a tenant may have this name.
+fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    (1..=40).contains(&text.len()) && text.chars().all(plain)
+}
+
 impl Catalog {
     fn new(mut keys: Vec<Key>) -> Catalog {
         let mut tables: Vec<String> = Vec::new();
@@ -54,14 +61,23 @@ impl Catalog {
         Catalog { keys, tables, by_path }
     }
 
-    /// Returns the key with this path.
+    /// Returns the key with this path. A tenant's key has the declaration of the key that it stands for.
     pub fn key(&self, path: &str) -> Option<&Key> {
-        self.by_path.get(path).map(|&index| &self.keys[index])
+        let key = |path: &str| self.by_path.get(path).map(|&index| &self.keys[index]);
+        match tenants::stands_for(path) {
+            Some(of) => key(&of).filter(|key| !of.starts_with("workload.") || tenants::may_have(key.path)),
+            None => key(path),
+        }
     }
 
     /// Whether this path names a table.
     pub fn is_table(&self, path: &str) -> bool {
-        self.tables.iter().any(|table| table == path)
+        let known = |path: &str| self.tables.iter().any(|table| table == path);
+        match path.strip_prefix("tenant.").map(|rest| rest.split_once('.')) {
+            Some(Some((_, table))) => known(&format!("workload.{table}")),
+            Some(None) => is_name(&path["tenant.".len()..]),
+            None => known(path),
+        }
     }
 
     /// Returns the keys directly in a table ("" for the root).

@@ -99,7 +99,7 @@ impl Reader<'_> {
             self.document.preset = Some((preset.clone(), place));
         } else if let Some(key) = self.catalog.key(path) {
             match value::read(key, literal) {
-                Ok(value) => self.document.values.insert(key.path, (value, place)),
+                Ok(value) => self.document.values.insert(ftlab_core::config::path(path), (value, place)),
                 Err(fault) => {
                     let message = format!("{path}: {}", fault.message);
                     return self.fail(place, &message, fault.note.as_slice());

@@ -5,8 +5,9 @@ use crate::document::{self, Span};
 use crate::error::{ConfigError, Text, clean};
 use crate::value::{self, Literal};
 use crate::{presets, stated, suggest};
-use ftlab_core::config::{Contradiction, Value, Values};
+use ftlab_core::config::{Contradiction, Key, Value, Values};
 use ftlab_core::settings::shapes_state;
+use ftlab_core::workload::tenants;
 use ftlab_files::settings::Settings;
 use std::collections::BTreeMap;
 
@@ -100,7 +101,7 @@ pub fn resolve(base: Base<'_>, overrides: &[Override]) -> Result<Resolved, Confi
     }
 
     let mut values = Values::new();
-    for key in &catalog().keys {
+    for key in catalog().keys.iter().filter(|key| !is_for_all(key)) {
         if let Some(value) = key.default_value() {
             set(&mut values, &mut layers, key.path, value, Place::Default);
         }
@@ -122,6 +123,11 @@ pub fn resolve(base: Base<'_>, overrides: &[Override]) -> Result<Resolved, Confi
     let settings = Settings::from_values(&values)
         .map_err(|Contradiction { key, message }| layers.complain(&values, key, &message))?;
     Ok(Resolved { preset: preset.map(|preset| preset.name.to_owned()), values, settings, layers })
+}
+
+/// Whether a key is declared for every tenant, and so has no value itself.
+fn is_for_all(key: &Key) -> bool {
+    key.path.starts_with(&format!("tenant.{}.", tenants::PLACEHOLDER))
 }
 
 fn set(values: &mut Values, layers: &mut Layers, path: &'static str, value: Value, place: Place) {
@@ -158,13 +164,13 @@ fn read_option(option: &Override) -> Result<(&'static str, Value, String), Confi
         return fail(&format!("unknown key {shown}{hint}"), advice.note.as_slice());
     };
     match value::read(key, &Literal::of_option(&key.kind, &option.value)) {
-        Ok(value) => Ok((key.path, value, option.origin.clone())),
+        Ok(value) => Ok((ftlab_core::config::path(path), value, option.origin.clone())),
         Err(fault) => {
             // The origin has just shown the key and the value, so neither is repeated.
             let value = format!("{}: ", clean(option.value.trim(), 60));
             let shown = option.origin.ends_with(option.value.trim());
             let message = fault.message.strip_prefix(&value).filter(|_| shown).unwrap_or(&fault.message);
-            fail(&format!("{}{message}", named_once(&option.origin, key.path)), fault.note.as_slice())
+            fail(&format!("{}{message}", named_once(&option.origin, path)), fault.note.as_slice())
         }
     }
 }
@@ -234,8 +240,8 @@ fn involved(key: &str, message: &str) -> Vec<&'static str> {
     let words = message.split(|c| !in_key(c)).map(|word| word.trim_matches('.'));
     let mut found = Vec::new();
     for word in std::iter::once(key).chain(words) {
-        if let Some(key) = catalog().key(word).filter(|key| !found.contains(&key.path)) {
-            found.push(key.path);
+        if catalog().key(word).is_some() && !found.contains(&word) {
+            found.push(ftlab_core::config::path(word));
         }
     }
     found

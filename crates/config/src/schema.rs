@@ -62,6 +62,9 @@ fn property(key: &Key) -> Json {
         Kind::SlcSize { .. } => {
             json!({"type": "string", "pattern": "^([^+:]+|dynamic(:[^+:]+)?|[^+:]+\\+dynamic(:[^+:]+)?)$"})
         }
+        Kind::ByteRange { .. } => {
+            json!({"type": "string", "pattern": "^[^.]+(\\.[0-9]+)?[^.]*\\.\\.[^.]+(\\.[0-9]+)?[^.]*$"})
+        }
         Kind::Path => json!({"type": "string", "minLength": 1}),
         Kind::Choice(list) => enumeration(&list()),
     };
@@ -184,6 +187,7 @@ fn takes(key: &Key) -> String {
         Kind::SlcSize { max } => {
             format!("`size`, `dynamic`, `dynamic:size`, or both with `+`, sizes {}", limits(&BYTES, 1, max))
         }
+        Kind::ByteRange { max } => format!("`from..to`, {}", limits(&BYTES, 0, max)),
         Kind::Path => "path".into(),
         Kind::Choice(_) => "name, see below".into(),
     };

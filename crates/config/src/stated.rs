@@ -18,6 +18,7 @@ pub(crate) fn to_json(value: &Value) -> serde_json::Value {
         Value::Ppm(n) => PPM.format(*n).into(),
         Value::SizeMix(mix) => mix.to_string().into(),
         Value::SlcSize(size) => size.to_string().into(),
+        Value::ByteRange(range) => range.to_string().into(),
         Value::Text(text) => text.as_str().into(),
         Value::Word(word) => (*word).into(),
     }

@@ -4,8 +4,8 @@ use crate::error::clean;
 use crate::suggest::nearest;
 use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, QuantityError, Unit};
 use ftlab_core::config::{
-    ByPageType, Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_BITS, MOST_SIZES, SizeMix, SlcSize, Value,
-    outside,
+    ByPageType, ByteRange, Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_BITS, MOST_SIZES, SizeMix, SlcSize,
+    Value, outside,
 };
 use toml::de::DeValue;
 
@@ -116,6 +116,7 @@ pub(crate) fn expected(key: &Key) -> String {
         Kind::Percent { .. } => PPM.example,
         Kind::SizeMix { .. } => "sizes with weights such as \"4KiB/60:64KiB/40\"",
         Kind::SlcSize { .. } => "a size such as \"6GiB\", \"dynamic\", or both: \"6GiB+dynamic\"",
+        Kind::ByteRange { .. } => "a range such as \"0B..4GiB\"",
         Kind::Path => "the path of a file, in quotes",
         Kind::Choice(_) => "a name in quotes",
     };
@@ -154,6 +155,7 @@ pub(crate) fn read(key: &Key, literal: &Literal) -> Result<Value, Fault> {
         Kind::Percent { min_ppm, max_ppm } => quantity(key, literal, &PPM, min_ppm, max_ppm).map(Value::Ppm),
         Kind::SizeMix { min, max } => size_mix(key, literal, min, max),
         Kind::SlcSize { max } => slc_size(key, literal, max),
+        Kind::ByteRange { max } => byte_range(key, literal, max),
         Kind::Path => match literal {
             Literal::Text(path) if path.is_empty() => {
                 fault(format!("an empty path; expected {}", expected(key)))
@@ -316,6 +318,12 @@ fn slc_size(key: &Key, literal: &Literal, max: u64) -> Result<Value, Fault> {
     let bytes = |text: &str| quantity(key, &Literal::Text(text.to_owned()), &BYTES, 1, max);
     let (Literal::Text(text) | Literal::Integer(text, 10)) = literal else { return unsuited(key, literal) };
     SlcSize::parse(text, bytes)?.map_or_else(|| unsuited(key, literal), |size| Ok(Value::SlcSize(size)))
+}
+
+fn byte_range(key: &Key, literal: &Literal, max: u64) -> Result<Value, Fault> {
+    let bytes = |text: &str| quantity(key, &Literal::Text(text.to_owned()), &BYTES, 0, max);
+    let Literal::Text(text) = literal else { return unsuited(key, literal) };
+    ByteRange::parse(text, bytes)?.map_or_else(|| unsuited(key, literal), |range| Ok(Value::ByteRange(range)))
 }
 
 fn by_page_type(key: &Key, literal: &Literal, unit: &'static Unit, max: u64) -> Result<Value, Fault> {

@@ -1,9 +1,9 @@
 //! The resolved configuration as text: for results, and as a file that resolves to the same values.
 
 use crate::Resolved;
-use crate::catalog::{catalog, leaf_of};
+use crate::catalog::{catalog, leaf_of, table_of};
 use crate::stated;
-use ftlab_core::config::Values;
+use ftlab_core::config::{Value, Values};
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
@@ -15,10 +15,10 @@ impl Resolved {
         if let Some(preset) = &self.preset {
             root.insert("preset".into(), preset.as_str().into());
         }
-        for key in &catalog().keys {
-            let Some(value) = self.values.get(key.path) else { continue };
+        let known = catalog().keys.iter().filter_map(|key| self.values.get_key_value(key.path));
+        for (path, value) in known.chain(of_tenants(&self.values)) {
             let mut table = &mut root;
-            let mut names = key.path.split('.').peekable();
+            let mut names = path.split('.').peekable();
             while let Some(name) = names.next() {
                 if names.peek().is_none() {
                     table.insert(name.into(), stated::to_json(value));
@@ -57,5 +57,20 @@ fn canonical(values: &Values) -> String {
             }
         }
     }
+    let mut open = "";
+    for (path, value) in of_tenants(values) {
+        let table = table_of(path);
+        if std::mem::replace(&mut open, table) != table {
+            text.push_str(&format!("\n[{table}]\n"));
+        }
+        text.push_str(&format!("{} = {}\n", leaf_of(path), stated::to_toml(value)));
+    }
     text
+}
+
+/// Returns the values that were stated for tenants, table by table.
+fn of_tenants(values: &Values) -> impl Iterator<Item = (&&'static str, &Value)> {
+    let mut found: Vec<_> = values.iter().filter(|(path, _)| path.starts_with("tenant.")).collect();
+    found.sort_by_key(|(path, _)| (table_of(path), **path));
+    found.into_iter()
 }

@@ -61,7 +61,9 @@ impl Clients {
 pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
     let fail = |key, message: String| Err(Contradiction { key, message });
     let workload = &settings.workload;
-    let others = [workload.trace.is_some(), workload.synthetic.is_some(), workload.fio_job.is_some()];
+    let tenants = !settings.tenants.0.is_empty();
+    let others =
+        [workload.trace.is_some(), workload.synthetic.is_some(), workload.fio_job.is_some(), tenants];
     if workload.fio_job.is_some() && (others[0] || others[1]) {
         let message = "a fio job is given as well as a trace (workload.trace) or a generator \
                        (workload.synthetic.requests); remove one of the two";
@@ -71,7 +73,8 @@ pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
     let kind = "workload.benchmark.kind";
     if others.contains(&true) {
         let message = "a benchmark is given as well as a trace (workload.trace), a generator \
-                       (workload.synthetic.requests) or a fio job (workload.fio_job); remove one of the two";
+                       (workload.synthetic.requests), a fio job (workload.fio_job) or tenants ([tenant.NAME]); remove one \
+                       of the two";
         return fail(kind, message.into());
     }
     if settings.files.page_cache_bytes == 0 {

@@ -9,6 +9,7 @@ use ftlab_core::metrics::Report;
 use ftlab_core::sim::{self, Prepared, RunError};
 use ftlab_core::workload::Source;
 use ftlab_embed::Fields;
+use ftlab_files::clients::Clients;
 use ftlab_files::settings::Settings;
 use ftlab_trace::atomic::OutputError;
 use ftlab_trace::timeline::{self, Timeline, Window};
@@ -75,11 +76,11 @@ impl RunResult {
 /// verifies every invariant after every operation. `progress(requests)` is called about every 50 ms, and stops the run
 /// by returning `False`; `preconditioning(pages, rounds, waf)` is called in the same way before time 0. `save_state` is
 /// the file for the device's state at time 0. The file `load_state`, or the device in memory `device`, takes the place
-/// of preconditioning.
+/// of preconditioning. With `only`, the tenant of this name runs alone: the others send nothing.
 #[pyfunction]
 #[pyo3(signature = (
     config, *, chunks=None, requests_csv=None, timeline=None, timeline_window=None, collect=false, check=false,
-    progress=None, preconditioning=None, save_state=None, load_state=None, device=None
+    progress=None, preconditioning=None, save_state=None, load_state=None, device=None, only=None
 ))]
 #[allow(clippy::too_many_arguments)] // keywords in Python
 pub fn run(
@@ -96,6 +97,7 @@ pub fn run(
     save_state: Option<PathBuf>,
     load_state: Option<PathBuf>,
     device: Option<Py<Device>>,
+    only: Option<String>,
 ) -> PyResult<RunResult> {
     let resolved = &config.resolved;
     let settings = &resolved.settings;
@@ -103,14 +105,18 @@ pub fn run(
     let work = move || {
         let start = Instant::now();
         let clients = source::clients(settings)?;
-        let (mut source, raised) = match &clients {
-            Some(_) => (None, Raised::default()),
+        let (mut load, raised) = match clients {
+            Some(clients) => (Load::Clients(clients), Raised::default()),
+            None if !settings.tenants.0.is_empty() => {
+                let (sources, raised) = source::of_tenants(settings, only.as_deref())?;
+                (Load::Tenants(sources), raised)
+            }
             None => {
                 let Opened { source, raised } = source::of_settings(settings, chunks)?;
-                (Some(source), raised)
+                (Load::Source(source), raised)
             }
         };
-        let further = further(settings, source.as_mut(), &raised)?;
+        let further = further(settings, &mut load, &raised)?;
         let csv = |path: &PathBuf| RequestsCsv::create(path, further);
         let csv = requests_csv.as_ref().map(csv).transpose().map_err(no_csv)?;
         let timeline = timeline
@@ -131,10 +137,10 @@ pub fn run(
         if let Some(path) = &save_state {
             ftlab_embed::save(resolved, &prepared, path)?;
         }
-        let outcome = match (clients, &mut source) {
-            (Some(clients), _) => ftlab_files::run(settings, prepared, clients, &mut watch),
-            (None, Some(source)) => sim::run_prepared(settings, prepared, &mut **source, &mut watch),
-            (None, None) => unreachable!("one of the two was opened"),
+        let outcome = match load {
+            Load::Clients(clients) => ftlab_files::run(settings, prepared, clients, &mut watch),
+            Load::Tenants(mut sources) => sim::run_tenants(settings, prepared, &mut sources, &mut watch),
+            Load::Source(mut source) => sim::run_prepared(settings, prepared, &mut *source, &mut watch),
         };
         let report = outcome.map_err(|error| explain(error, &mut watch, &raised))?;
         let result = ended(resolved, report, watch, start)?;
@@ -143,13 +149,20 @@ pub fn run(
     Ok(py.detach(|| guard(work))?)
 }
 
+/// Where the requests of a run come from.
+enum Load {
+    Clients(Clients),
+    Tenants(Vec<Box<dyn Source + Send>>),
+    Source(Box<dyn Source + Send>),
+}
+
 /// Returns the columns that the rows of a run have besides the usual ones.
-fn further(
-    settings: &Settings,
-    source: Option<&mut Box<dyn Source + Send>>,
-    raised: &Raised,
-) -> Result<Further, Fault> {
-    let stream = source.map_or(Ok(false), |source| source.has_streams());
+fn further(settings: &Settings, load: &mut Load, raised: &Raised) -> Result<Further, Fault> {
+    let stream = match load {
+        Load::Source(source) => source.has_streams(),
+        Load::Tenants(_) => Ok(true),
+        Load::Clients(_) => Ok(false),
+    };
     let stream = stream.map_err(|error| raised.explain(error.into()))?;
     Ok(Further { buffered: settings.device.buffer.any(), stream })
 }

@@ -3,6 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use ftlab_core::config::ByteRange;
+use ftlab_core::host::Placed;
+use ftlab_core::settings::Replay;
+use ftlab_core::workload::tenants::Tenant;
 use ftlab_core::workload::{Record, Source, SourceError, SourceSummary};
 use ftlab_files::clients::{Clients, fio};
 use ftlab_files::settings::Settings;
@@ -52,7 +56,7 @@ pub struct Opened {
 pub fn of_settings(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Opened, Fault> {
     let raised = Raised::default();
     let options = Options { go_on: go_on(&raised), ..Options::from_settings(settings) };
-    let source = open_raising(settings, &options, chunks, &raised)?;
+    let source = open_raising(settings, settings.user_bytes(), &options, chunks, &raised)?;
     Ok(Opened { source, raised })
 }
 
@@ -62,7 +66,7 @@ pub fn of_settings(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Ope
 /// Those of [`of_settings`].
 pub fn of_settings_raising(settings: &Settings, raised: Raised) -> Result<Box<dyn Source + Send>, Fault> {
     let options = Options { go_on: go_on(&raised), ..Options::from_settings(settings) };
-    open_raising(settings, &options, None, &raised)
+    open_raising(settings, settings.user_bytes(), &options, None, &raised)
 }
 
 /// Opens the workload of a run for a single pass.
@@ -72,7 +76,7 @@ pub fn of_settings_raising(settings: &Settings, raised: Raised) -> Result<Box<dy
 pub fn once(settings: &Settings) -> Result<Opened, Fault> {
     let raised = Raised::default();
     let options = Options { repeat: 1, go_on: go_on(&raised), ..Options::from_settings(settings) };
-    let source = open_raising(settings, &options, None, &raised)?;
+    let source = open_raising(settings, settings.user_bytes(), &options, None, &raised)?;
     Ok(Opened { source, raised })
 }
 
@@ -103,7 +107,7 @@ pub fn clients(settings: &Settings) -> Result<Option<Clients>, Fault> {
 /// Those of [`of_settings`].
 pub fn without_device(settings: &Settings) -> Result<Opened, Fault> {
     let raised = Raised::default();
-    let source = open_raising(settings, &no_device(settings, &raised), None, &raised)?;
+    let source = open_raising(settings, settings.user_bytes(), &no_device(settings, &raised), None, &raised)?;
     Ok(Opened { source, raised })
 }
 
@@ -112,8 +116,47 @@ pub fn no_device(settings: &Settings, raised: &Raised) -> Options {
     Options { capacity_bytes: None, go_on: go_on(raised), ..Options::from_settings(settings) }
 }
 
+/// Opens the loads of all tenants, at their addresses, times and streams. If `only` is a tenant's name, the others send
+/// nothing.
+///
+/// # Errors
+/// [`Fault::User`] if a trace is at fault, or no tenant has the name `only`.
+pub fn of_tenants(
+    settings: &Settings,
+    only: Option<&str>,
+) -> Result<(Vec<Box<dyn Source + Send>>, Raised), Fault> {
+    let (raised, tenants) = (Raised::default(), &settings.tenants.0);
+    if let Some(name) = only.filter(|only| tenants.iter().all(|tenant| tenant.name != *only)) {
+        return Err(Fault::User(format!("no tenant is called {name}")));
+    }
+    let ranges = settings.tenants.ranges(settings.user_bytes(), settings.ftl.logical_page_bytes.into());
+    let open =
+        |(number, (tenant, range)): (u16, (&Tenant, ByteRange))| -> Result<Box<dyn Source + Send>, Fault> {
+            if only.is_some_and(|only| tenant.name != only) {
+                return Ok(Box::new(Vec::new().into_iter()));
+            }
+            let mut own = settings.clone();
+            own.workload = tenant.workload.clone();
+            // Tenants with the same generator draw other numbers.
+            own.seed = settings.seed.wrapping_add(number.into());
+            let bytes = range.to - range.from;
+            let options = Options {
+                go_on: go_on(&raised),
+                capacity_bytes: Some(bytes),
+                ..Options::from_settings(&own)
+            };
+            let source = open_raising(&own, bytes, &options, None, &raised)?;
+            // A closed replay has no times.
+            let start_ns = if tenant.workload.replay == Replay::Open { tenant.own.start_ns } else { 0 };
+            Ok(Box::new(Placed::new(source, range.from, start_ns, number)))
+        };
+    let sources = (0..).zip(tenants.iter().zip(ranges)).map(open).collect::<Result<_, _>>()?;
+    Ok((sources, raised))
+}
+
 fn open_raising(
     settings: &Settings,
+    bytes: u64,
     options: &Options,
     chunks: Option<Py<PyAny>>,
     raised: &Raised,
@@ -124,9 +167,10 @@ fn open_raising(
         (None, None) if settings.files.benchmark.is_some() || workload.fio_job.is_some() => {
             return Err(Fault::User(NO_TRACE.into()));
         }
+        (None, None) if !settings.tenants.0.is_empty() => return Err(Fault::User(TENANTS.into())),
         (None, None) => return Err(Fault::User(NO_WORKLOAD.into())),
         (None, Some(synthetic)) => {
-            let generator = Generator::new(synthetic, settings.user_bytes(), settings.seed);
+            let generator = Generator::new(synthetic, bytes, settings.seed);
             if workload.speed == 1.0 {
                 Box::new(generator)
             } else {
@@ -156,6 +200,8 @@ fn go_on(raised: &Raised) -> GoOn {
 }
 
 const TWO_WORKLOADS: &str = "workload.trace and workload.synthetic.requests are both set; choose one";
+const TENANTS: &str =
+    "each tenant has a load of its own ([tenant.NAME]), which only ftlab run and compare put together";
 const NO_TRACE: &str = "a benchmark or a fio job makes its requests while it runs, there is no trace of it; \
     ftlab run CONFIG --requests FILE.csv writes one";
 const NO_WORKLOAD: &str = "no workload: name a trace (--trace FILE, or workload.trace), a generator \

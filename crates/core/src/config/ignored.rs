@@ -24,6 +24,11 @@ impl Ignored {
         self.unless(used, &paths.filter(|path| !apart.contains(path)).collect::<Vec<_>>(), why);
     }
 
+    /// Adds an ignored key, with the whole message.
+    pub fn add(&mut self, ignored: Contradiction) {
+        self.found.push(ignored);
+    }
+
     /// Whether a key is among the ignored keys.
     fn has(&self, key: &str) -> bool {
         self.found.iter().any(|found| found.key == key)

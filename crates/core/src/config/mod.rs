@@ -4,6 +4,7 @@
 //! From these declarations come strict checking, units, `ftlab schema`, the
 //! configuration reference and the resolved configuration in every result.
 
+mod byte_range;
 mod ignored;
 pub mod outside;
 mod page_times;
@@ -14,13 +15,15 @@ mod slc_size;
 pub mod units;
 
 pub use crate::{choice, over, section, switch};
+pub use byte_range::ByteRange;
 pub use ignored::Ignored;
 pub use page_times::{ByPageType, MOST_BITS, PageTimes};
 pub use section::Section;
 pub use size_mix::{MOST_SIZES, SizeMix};
 pub use slc_size::SlcSize;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
 
 /// The largest value of a [`Kind::TimePerByte`], picoseconds: 1 us per byte, which makes a bus of 1 MB/s.
 pub const MAX_TIME_PER_BYTE_PS: u64 = 1_000_000;
@@ -74,6 +77,7 @@ impl Key {
             Kind::Percent { .. } => Value::Ppm(quantity(&PPM)),
             Kind::SizeMix { .. } => Value::SizeMix(SizeMix::single(quantity(&BYTES))),
             Kind::SlcSize { .. } => Value::SlcSize(SlcSize { fixed: quantity(&BYTES), dynamic: None }),
+            Kind::ByteRange { .. } => Value::ByteRange(ByteRange { from: 0, to: quantity(&BYTES) }),
             Kind::Path | Kind::Choice(_) => Value::Text(text.to_owned()),
         })
     }
@@ -159,6 +163,11 @@ pub enum Kind {
         /// Largest size of each part, bytes.
         max: u64,
     },
+    /// A range of addresses, "0B..4GiB"; see [`ByteRange`].
+    ByteRange {
+        /// The largest address, bytes.
+        max: u64,
+    },
     /// A file's path.
     Path,
     /// One of the names a registry lists.
@@ -209,6 +218,8 @@ pub enum Value {
     SizeMix(SizeMix),
     /// A value of [`Kind::SlcSize`].
     SlcSize(SlcSize),
+    /// A value of [`Kind::ByteRange`].
+    ByteRange(ByteRange),
     /// A value of [`Kind::Path`] or [`Kind::Choice`].
     Text(String),
     /// One of the words that the key accepts.
@@ -217,6 +228,18 @@ pub enum Value {
 
 /// The values of all keys that have one, by path; in a resolved configuration, defaults are filled in.
 pub type Values = BTreeMap<&'static str, Value>;
+
+/// Returns a key's path that lives as long as the process. Paths of tables that users name are kept once each.
+pub fn path(text: &str) -> &'static str {
+    static PATHS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut paths = PATHS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(known) = paths.get(text) {
+        return known;
+    }
+    let kept = Box::leak(text.to_owned().into_boxed_str());
+    paths.insert(kept);
+    kept
+}
 
 /// A value that contradicts another one; the configuration front end adds the file and the line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

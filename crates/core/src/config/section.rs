@@ -22,7 +22,7 @@
 //! - `not in state` at the end: the state of the flash at time 0 does not depend on the key.
 
 use super::units::NANOS;
-use super::{ByPageType, Choice, Key, Kind, SizeMix, SlcSize, Value, Values};
+use super::{ByPageType, ByteRange, Choice, Key, Kind, SizeMix, SlcSize, Value, Values};
 
 /// A section of a configuration: a struct whose fields have keys.
 pub trait Section: Sized {
@@ -149,7 +149,7 @@ macro_rules! held {
     };
 }
 
-held!(Number as f64, Text as String, ByPageType as ByPageType, SlcSize as SlcSize);
+held!(Number as f64, Text as String, ByPageType as ByPageType, SlcSize as SlcSize, ByteRange as ByteRange);
 
 /// An optional field is `None` if the key is absent or holds one of its words.
 impl<T: Field> Field for Option<T> {

@@ -1,6 +1,6 @@
 //! What happens when a request issues: its pages go through the FTL, whose steps start on the chips.
 
-use super::{Device, commands, sched};
+use super::{Device, Share, commands, sched};
 use crate::flash::Work;
 use crate::flash::moves::Move;
 use crate::ftl::Running;
@@ -74,6 +74,29 @@ impl Device {
             self.end(id, now_ns, pool, done);
         } else {
             self.array.start(id, work, op == Op::Read, now_ns);
+        }
+    }
+
+    /// Issues a request, and charges the flash's work to its stream.
+    #[inline(never)] // keeps the path short where there are no tenants
+    pub(super) fn begin_charged(
+        &mut self,
+        id: u32,
+        now_ns: u64,
+        pool: &mut Pool,
+        ftl: &mut impl Running,
+        work: &mut Work,
+        done: &mut Vec<u32>,
+    ) {
+        let (stream, before) = (pool[id].pages.stream, Share::of(work.counts()));
+        self.begin(id, now_ns, pool, ftl, work, done);
+        self.charge(stream, before, work);
+    }
+
+    /// Charges the work since `before` to a stream, if tenants are told apart.
+    pub(super) fn charge(&mut self, stream: u16, before: Share, work: &Work) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.charge(stream, before, work.counts());
         }
     }
 

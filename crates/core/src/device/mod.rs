@@ -15,6 +15,7 @@ pub mod buffer;
 mod commands;
 pub mod controller;
 pub mod energy;
+mod ledger;
 mod lookups;
 pub mod own;
 mod queue;
@@ -37,6 +38,8 @@ pub use array::{Array, Overlaps, Span, Stage, Used};
 use buffer::Buffer;
 use buffer::settings::Around;
 use controller::Controller;
+use ledger::Ledger;
+pub use ledger::Share;
 pub use lookups::Lookups;
 pub use queue::Conflicts;
 use queue::Waiting;
@@ -77,6 +80,8 @@ pub struct Device {
     moves: Option<Moves>,
     /// Follows the mapping's lookups, if a result is to show how another cache would have performed.
     lookups: Option<Box<Lookups>>,
+    /// Whose requests asked for the flash's work, if tenants are told apart.
+    ledger: Option<Box<Ledger>>,
     /// Whether a request that issues is passed to tape, moves or lookups, may issue in parts, or can meet errors.
     attended: bool,
 }
@@ -115,6 +120,7 @@ impl Device {
             tape: None,
             moves: None,
             lookups: None,
+            ledger: None,
         }
     }
 
@@ -276,6 +282,16 @@ impl Device {
         self.waiting.accept(id, pool, &self.array, ftl);
     }
 
+    /// From now on, charges the flash's work to the streams of the requests that ask for it.
+    pub fn keep_ledger(&mut self) {
+        self.ledger = Some(Box::default());
+    }
+
+    /// Returns the flash's work for a stream's requests.
+    pub fn share(&self, stream: u16) -> Share {
+        self.ledger.as_ref().map_or(Share::default(), |ledger| ledger.of(stream))
+    }
+
     /// Returns the counters of the write buffer, if there is one.
     pub fn buffered(&self) -> Option<buffer::Stats> {
         self.buffer.as_ref().map(|buffer| buffer.stats)
@@ -292,6 +308,10 @@ impl Device {
         done: &mut Vec<u32>,
     ) {
         while let Some(id) = self.waiting.sched.next(&self.array, ftl, pool) {
+            if self.ledger.is_some() {
+                self.begin_charged(id, now_ns, pool, ftl, work, done);
+                continue;
+            }
             // Opaque; otherwise the compiler keeps addresses on the stack for a second round, which is rare.
             std::hint::black_box(&mut *self).begin(id, now_ns, pool, ftl, work, done);
         }

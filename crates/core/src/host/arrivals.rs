@@ -13,6 +13,17 @@ pub trait Arrivals {
     /// completion or a timer.
     fn next_ns(&self) -> u64;
 
+    /// Returns the stream of the request that arrives next, if tenants are told apart.
+    fn next_stream(&self) -> u16 {
+        0
+    }
+
+    /// Notes whether a tenant's queue is full, so that its requests wait here; returns whether the requests of other
+    /// tenants pass them.
+    fn block(&mut self, _tenant: u32, _full: bool) -> bool {
+        false
+    }
+
     /// Whether all requests have arrived.
     fn ended(&self) -> bool;
 

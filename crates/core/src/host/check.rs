@@ -1,18 +1,22 @@
 //! Checks of several keys of workload and host against each other.
 
+mod tenants;
+
 use super::sched::needs;
 use super::settings::Settings;
 use crate::config::units::BYTES;
 use crate::config::{Contradiction, Ignored, Value, Values};
-use crate::workload::settings::{Arrival, Replay};
+use crate::workload::settings::{Arrival, Replay, Workload};
 
 const HUNDRED_YEARS_NS: u128 = 100 * 365 * 86_400 * 1_000_000_000;
 
 /// Checks `settings`, which were read from `values`.
 pub(crate) fn check(settings: &Settings, values: &Values) -> Result<(), Contradiction> {
-    replay(settings)?;
+    let Settings { workload, host, .. } = settings;
+    replay(workload, host.queue_depth)?;
     merges(settings)?;
-    generator(settings, values)
+    generator(workload, settings.user_bytes(), settings, values)?;
+    tenants::check(settings)
 }
 
 /// Collects the keys that the chosen scheduler and load ignore, with the reason.
@@ -28,9 +32,11 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     found.unless(orders, &["host.alternate"], &format!("{chosen} has an order of its own"));
     super::sched::own_ignored(&[name], &|_| chosen.clone(), found);
     // By default, only requests from a page cache merge.
-    let clients = settings.workload.trace.is_none() && settings.workload.synthetic.is_none();
+    let recorded = settings.workload.trace.is_some() || settings.workload.synthetic.is_some();
+    let clients = !recorded && settings.tenants.0.is_empty();
     let merges = settings.host.merge_limit.map_or(clients, |limit| limit > 0);
     found.unless(merges, &["host.merge_boundary"], "nothing merges (host.merge_limit)");
+    tenants::ignored(settings, found);
     crate::workload::settings::ignored(&settings.workload, found);
 }
 
@@ -38,9 +44,8 @@ fn fail<T>(key: &'static str, message: String) -> Result<T, Contradiction> {
     Err(Contradiction { key, message })
 }
 
-fn replay(settings: &Settings) -> Result<(), Contradiction> {
-    let workload = &settings.workload;
-    if workload.replay == Replay::Closed && settings.host.queue_depth == u32::MAX {
+fn replay(workload: &Workload, depth: u32) -> Result<(), Contradiction> {
+    if workload.replay == Replay::Closed && depth == u32::MAX {
         let message = "closed replay (workload.replay) keeps host.queue_depth requests outstanding, \
                        so it needs a number here, not \"unlimited\"";
         return fail("host.queue_depth", message.into());
@@ -71,9 +76,15 @@ fn merges(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
-fn generator(settings: &Settings, values: &Values) -> Result<(), Contradiction> {
-    let Some(generator) = &settings.workload.synthetic else { return Ok(()) };
-    if settings.workload.trace.is_some() {
+/// Checks the generator of a load that has `user` bytes of addresses.
+fn generator(
+    workload: &Workload,
+    user: u64,
+    settings: &Settings,
+    values: &Values,
+) -> Result<(), Contradiction> {
+    let Some(generator) = &workload.synthetic else { return Ok(()) };
+    if workload.trace.is_some() {
         let message =
             "a trace is given as well as a generator (workload.synthetic.requests); remove one of the two";
         return fail("workload.trace", message.into());
@@ -82,7 +93,6 @@ fn generator(settings: &Settings, values: &Values) -> Result<(), Contradiction> 
         let message = "more than 100% together with workload.synthetic.read_share";
         return fail("workload.synthetic.trim_share", message.into());
     }
-    let user = settings.user_bytes();
     let region = generator.region.unwrap_or(user);
     if region > user {
         let message = format!(

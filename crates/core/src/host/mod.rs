@@ -1,50 +1,46 @@
 //! The host's block layer: the pending queue with admission, merging and deadline, and the scheduler.
 
+pub mod arbiter;
 mod arrivals;
 pub mod awareness;
 mod blocks;
 pub(crate) mod check;
+mod lane;
 mod merge;
 mod replay;
 pub mod sched;
 pub mod settings;
+mod several;
 mod submitted;
+mod tenancy;
 
 pub use arrivals::{Above, Account, Arrivals, VersionOf};
 pub use blocks::block_pages;
 pub use replay::{Intake, LATEST_NS, Replayed};
+pub use several::{Placed, Several};
 pub use submitted::{Submission, SubmitError, Submitted};
 
 use crate::host::awareness::{Awareness, DeviceView};
-use crate::host::sched::{Decision, Needs, Sched, needs};
-use crate::host::settings::{Late, Settings};
-use crate::request::{Ages, Pool, Queue, Request};
+use crate::host::sched::{Decision, Needs, needs};
+use crate::host::settings::Settings;
+use crate::request::Pool;
 use crate::util::{NONE, Stat};
 use crate::workload::{Op, SourceError};
 use blocks::{Blocks, Surroundings};
+use lane::Lane;
 use merge::Merging;
+use tenancy::Tenancy;
 
-/// The host: its scheduler and the pending queue.
+/// The host: the pending queues, each with its scheduler.
 pub struct Host {
     /// All requests in flight.
     pub pool: Pool,
-    sched: Sched,
     needs: Needs,
     awareness: Awareness,
-    depth: u32,
-    deadline_ns: Option<u64>,
-    /// Whether a request whose deadline has passed takes its batch along.
-    whole_batches: bool,
-    pending: u32,
-    /// All pending requests in order of arrival, if a deadline, merging or a scheduler that works on whole flash blocks
-    /// needs the order.
-    ages: Ages,
-    aged: bool,
-    /// Requests chosen but not handed over: the rest of a batch, or of the requests whose deadline had passed.
-    chosen: Queue,
-    /// Whether the deadlines are to be checked before the next choice.
-    deadlines_due: bool,
-    merging: Option<Merging>,
+    /// The pending queue; where tenants have queues of their own, that of the tenant whose turn it is.
+    lane: Lane,
+    /// What there is besides if tenants have queues of their own.
+    tenancy: Option<Box<Tenancy>>,
     /// Whether requests may merge or be cut.
     reshapes: bool,
     /// State kept for a scheduler that works on whole flash blocks ([`Needs::blocks`]).
@@ -56,50 +52,52 @@ impl Host {
     pub fn new(settings: &Settings, device: &impl DeviceView, files: bool) -> Host {
         let needs = needs(&settings.host.scheduler);
         let blocks = Blocks::new(settings, device);
-        let deadline_ns = settings.host.deadline_ns.filter(|_| needs.deadline);
-        let merging = Merging::new(settings, files, needs.blocks.then_some(blocks.bytes()));
+        let whole = needs.blocks.then_some(blocks.bytes());
+        let (own, pages) = (settings.clone(), blocks.pages);
+        let lane = move |depth| Lane::new(&own, &needs, depth, (Merging::new(&own, files, whole), pages));
+        let depth = settings.host.queue_depth;
+        let first = lane(depth);
+        let tenancy = Tenancy::new(settings, Box::new(lane)).map(Box::new);
+        let first = tenancy.as_ref().map_or(first, |tenancy| tenancy.first(depth));
         Host {
             pool: Pool::default(),
             awareness: Awareness::new(settings.host.awareness, device),
-            depth: settings.host.queue_depth,
-            deadline_ns,
-            whole_batches: needs.batches && settings.host.late == Late::Batch,
-            aged: deadline_ns.is_some() || needs.blocks || merging.is_some(),
-            sched: Sched::new(&settings.host.scheduler, &settings.host.sched, blocks.pages),
+            reshapes: needs.blocks || first.merging.is_some(),
+            tenancy,
+            lane: first,
             needs,
-            pending: 0,
-            ages: Ages::default(),
-            chosen: Queue::default(),
-            deadlines_due: false,
-            reshapes: needs.blocks || merging.is_some(),
-            merging,
             blocks,
         }
     }
 
+    /// Returns all pending queues.
+    fn lanes(&self) -> impl Iterator<Item = &Lane> {
+        std::iter::once(&self.lane).chain(self.tenancy.iter().flat_map(|tenancy| tenancy.parked()))
+    }
+
     /// Whether requests may become part of others.
     pub fn merges(&self) -> bool {
-        self.merging.is_some()
+        self.lane.merging.is_some()
     }
 
     /// Returns the number of requests that became part of another.
     pub fn merged(&self) -> u64 {
-        self.merging.as_ref().map_or(0, |merging| merging.merged)
+        self.lanes().filter_map(|lane| lane.merging.as_ref()).map(|merging| merging.merged).sum()
     }
 
-    /// Returns the number of batches that the scheduler created.
+    /// Returns the number of batches that the schedulers created.
     pub fn batches(&self) -> u64 {
-        self.sched.batches()
+        self.lanes().map(|lane| lane.sched.batches()).sum()
     }
 
-    /// Returns the scheduler's own figures.
+    /// Returns the scheduler's own figures; where there are several schedulers, those of the one whose turn it is.
     pub fn stats(&self) -> Vec<Stat> {
-        self.sched.stats()
+        self.lane.sched.stats()
     }
 
-    /// Returns the number of requests in the pending queue or chosen but not yet handed over.
+    /// Returns the number of requests in the pending queues or chosen but not yet handed over.
     pub fn waiting(&self) -> u32 {
-        self.pending + self.chosen.len()
+        self.lanes().map(Lane::waiting).sum()
     }
 
     /// Returns the number of requests, including the device's own but not padding, that have arrived but not completed.
@@ -136,18 +134,15 @@ impl Host {
         if self.is_held() || arrivals.holds(now_ns) {
             return Ok(None);
         }
-        let id = match self.chosen.pop(&mut self.pool) {
-            Some(id) => id,
-            None => {
-                self.admit(now_ns, arrivals, device)?;
-                let due = std::mem::take(&mut self.deadlines_due);
-                let expired = if due { self.collect_expired(now_ns) } else { None };
-                let Some(id) = expired.or_else(|| self.choose(now_ns, arrivals, device)) else {
-                    return Ok(None);
-                };
-                id
-            }
+        let id = if self.tenancy.is_some() {
+            self.next_of_tenants(now_ns, arrivals, device)?
+        } else if let Some(id) = self.lane.chosen.pop(&mut self.pool) {
+            Some(id)
+        } else {
+            self.admit(now_ns, arrivals, device)?;
+            self.decide(now_ns, arrivals, device)
         };
+        let Some(id) = id else { return Ok(None) };
         let request = &mut self.pool[id];
         request.dispatch_ns = now_ns;
         if self.needs.hits {
@@ -159,10 +154,18 @@ impl Host {
         Ok(Some(id))
     }
 
+    /// Returns the first of the requests that go next from the queue whose turn it is.
+    #[inline(always)] // for every request
+    fn decide(&mut self, now_ns: u64, arrivals: &mut impl Arrivals, device: &impl DeviceView) -> Option<u32> {
+        let late = self.lane.late(now_ns, &mut self.pool);
+        late.or_else(|| self.choose(now_ns, arrivals, device))
+    }
+
     /// Whether the next chosen request has to wait before it may go to the device; nothing is admitted meanwhile.
     #[inline]
     pub fn is_held(&self) -> bool {
-        self.needs.blocks && !self.chosen.is_empty() && self.blocks.holds(&self.pool[self.chosen.head()])
+        let chosen = &self.lane.chosen;
+        self.needs.blocks && !chosen.is_empty() && self.blocks.holds(&self.pool[chosen.head()])
     }
 
     /// Completes a request that was handed over; returns the workload's request that completes with it, if
@@ -182,11 +185,22 @@ impl Host {
     ) -> Result<(), SourceError> {
         // A request that joins a pending one needs no place of its own, but whether it joins one is known only after it
         // has been admitted; so, as with a full request queue, the remaining requests wait outside.
-        while self.pending < self.depth && arrivals.next_ns() <= now_ns {
-            let id = arrivals.take(arrivals.next_ns(), &mut self.pool)?;
-            if !(self.reshapes && self.reshape(id, arrivals)) {
-                self.enter(id, device);
-            }
+        while self.lane.pending < self.lane.depth && arrivals.next_ns() <= now_ns {
+            self.admit_one(arrivals, device)?;
+        }
+        Ok(())
+    }
+
+    /// Admits the request that arrives next to the queue whose turn it is.
+    #[inline(always)] // for every request
+    fn admit_one(
+        &mut self,
+        arrivals: &mut impl Arrivals,
+        device: &impl DeviceView,
+    ) -> Result<(), SourceError> {
+        let id = arrivals.take(arrivals.next_ns(), &mut self.pool)?;
+        if !(self.reshapes && self.reshape(id, arrivals)) {
+            self.enter(id, device);
         }
         Ok(())
     }
@@ -197,7 +211,7 @@ impl Host {
         if self.needs.blocks && self.cut(id) {
             return true;
         }
-        let Host { merging: Some(merging), pool, sched, .. } = self else { return false };
+        let Host { lane: Lane { merging: Some(merging), sched, .. }, pool, .. } = self else { return false };
         let taken = pool[id];
         let Some((pending, before)) = merging.join(&taken, pool) else {
             merging.enter(id, pool);
@@ -218,11 +232,12 @@ impl Host {
         if self.needs.translation_pages | self.needs.hits {
             self.classify(id, device);
         }
-        self.pending += 1;
-        if self.aged {
-            self.ages.push(id, &mut self.pool);
+        let Host { lane, pool, .. } = self;
+        lane.pending += 1;
+        if lane.aged {
+            lane.ages.push(id, pool);
         }
-        self.sched.admit(id, &mut self.pool);
+        lane.sched.admit(id, pool);
     }
 
     /// Determines what the scheduler needs to know about a request's mapping.
@@ -241,7 +256,7 @@ impl Host {
     /// Cuts a write that covers several flash blocks, and admits its parts, which do not merge; returns whether the
     /// request was such a write.
     fn cut(&mut self, id: u32) -> bool {
-        let Host { sched, ages, pending, .. } = self;
+        let Lane { sched, ages, pending, .. } = &mut self.lane;
         self.blocks.cut(id, &mut self.pool, |part, pool| {
             *pending += 1;
             ages.push(part, pool);
@@ -249,65 +264,18 @@ impl Host {
         })
     }
 
-    /// Chooses every pending request that has waited for `host.deadline` or longer, oldest first; returns the first
-    /// one.
-    fn collect_expired(&mut self, now_ns: u64) -> Option<u32> {
-        let deadline_ns = self.deadline_ns?;
-        if self.whole_batches {
-            return self.expire_batch(now_ns, deadline_ns);
-        }
-        while self.ages.head() != NONE && now_ns - self.pool[self.ages.head()].arrival_ns >= deadline_ns {
-            let id = self.ages.head();
-            self.leave(id);
-            self.sched.remove(id, &mut self.pool);
-            self.pool[id].host.expired = true;
-            self.chosen.push(id, &mut self.pool);
-        }
-        self.chosen.pop(&mut self.pool)
-    }
-
-    /// Chooses the oldest pending request, if it has waited for `host.deadline` or longer, and the batch that it
-    /// belongs to; returns the first request.
-    #[inline(never)] // as in `choose`, most decisions find nobody late
-    fn expire_batch(&mut self, now_ns: u64, deadline_ns: u64) -> Option<u32> {
-        let oldest = self.ages.head();
-        if oldest == NONE || now_ns - self.pool[oldest].arrival_ns < deadline_ns {
-            return None;
-        }
-        self.chosen = match self.sched.expire(oldest, &mut self.pool) {
-            Decision::Batch(queue) => queue,
-            Decision::One(_) | Decision::Nothing => self.alone(oldest),
-        };
-        let mut id = self.chosen.head();
-        while id != NONE {
-            self.leave(id);
-            let Request { arrival_ns, host, .. } = &mut self.pool[id];
-            host.expired = now_ns - *arrival_ns >= deadline_ns;
-            host.prioritized &= !host.expired;
-            id = self.pool.behind(id);
-        }
-        self.deadlines_due = true;
-        self.chosen.pop(&mut self.pool)
-    }
-
-    fn alone(&mut self, id: u32) -> Queue {
-        let mut queue = Queue::default();
-        queue.push(id, &mut self.pool);
-        queue
-    }
-
     /// Lets the scheduler decide which requests go next; returns the first of them, if there is one.
     #[inline]
     fn choose(&mut self, now_ns: u64, arrivals: &mut impl Arrivals, device: &impl DeviceView) -> Option<u32> {
-        let Host { sched, pool, blocks, ages, pending, .. } = self;
+        let Host { lane: Lane { sched, ages, pending, .. }, pool, blocks, .. } = self;
         let decision =
             sched.choose_in(pool, || Surroundings { blocks, arrivals, device, ages, pending, now_ns });
         let id = match decision {
             Decision::Nothing => return None,
             Decision::One(id) => {
-                self.leave(id);
+                self.lane.leave(id, &mut self.pool);
                 // A hit that was the only pending request overtakes no other.
-                if self.pending == 0 {
+                if self.lane.pending == 0 {
                     self.pool[id].host.prioritized = false;
                 }
                 id
@@ -315,44 +283,25 @@ impl Host {
             Decision::Batch(queue) => {
                 let mut id = queue.head();
                 while id != NONE {
-                    self.leave(id);
+                    self.lane.leave(id, &mut self.pool);
                     id = self.pool.behind(id);
                 }
-                self.chosen = queue;
+                self.lane.chosen = queue;
                 if self.is_held() {
                     return None;
                 }
-                self.chosen.pop(&mut self.pool)?
+                self.lane.chosen.pop(&mut self.pool)?
             }
         };
-        self.deadlines_due = self.deadline_ns.is_some();
+        self.lane.note_choice();
         Some(id)
     }
 
-    /// Checks the pending queue, for check mode.
+    /// Checks the pending queues, for check mode.
     ///
     /// # Errors
     /// A message that says what does not hold.
     pub fn verify(&self) -> Result<(), String> {
-        let held = self.sched.verify(&self.pool)?;
-        let aged = if self.aged { self.ages.verify(&self.pool, |_| true)? } else { held };
-        if (held, aged) != (self.pending, self.pending) {
-            return Err(format!(
-                "{} requests are pending, {held} in the scheduler, {aged} in order of arrival",
-                self.pending
-            ));
-        }
-        self.merging.as_ref().map_or(Ok(()), |merging| merging.verify(&self.pool, &self.ages))
-    }
-
-    #[inline]
-    fn leave(&mut self, id: u32) {
-        if let Some(merging) = &mut self.merging {
-            merging.leave(id, &self.pool);
-        }
-        if self.aged {
-            self.ages.unlink(id, &mut self.pool);
-        }
-        self.pending -= 1;
+        self.lanes().try_for_each(|lane| lane.verify(&self.pool))
     }
 }

@@ -56,9 +56,11 @@ pub struct Replayed<'a> {
     arrived: u64,
     /// Number of requests that became part of another.
     merged: u64,
-    /// In closed replay, the number of requests that may still arrive at time 0 after the next one, and the times of
+    /// In closed replay, the number of requests that may still arrive at the start after the next one, and the times of
     /// completions, each of which lets another request arrive; `None` in open replay.
     closed: Option<(u32, Ring)>,
+    /// When a closed replay starts, ns.
+    start_ns: u64,
     intake: Intake,
 }
 
@@ -71,6 +73,19 @@ impl<'a> Replayed<'a> {
         source: &'a mut (dyn Source + Send),
         settings: &Settings,
     ) -> Result<Replayed<'a>, SourceError> {
+        Replayed::of_tenant(source, settings, (settings.workload.replay, settings.host.queue_depth, 0))
+    }
+
+    /// Makes the feed of a tenant: how its source is replayed, how many requests a closed replay keeps outstanding, and
+    /// when that starts, ns.
+    ///
+    /// # Errors
+    /// The source's error.
+    pub fn of_tenant(
+        source: &'a mut (dyn Source + Send),
+        settings: &Settings,
+        (replay, depth, start_ns): (Replay, u32, u64),
+    ) -> Result<Replayed<'a>, SourceError> {
         let mut arrivals = Replayed {
             source,
             next: Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0, stream: 0 },
@@ -78,10 +93,8 @@ impl<'a> Replayed<'a> {
             due_ns: NEVER,
             arrived: 0,
             merged: 0,
-            closed: (settings.workload.replay == Replay::Closed).then(|| {
-                let depth = settings.host.queue_depth;
-                (depth, Ring::new(depth.min(1 << 16) as usize))
-            }),
+            closed: (replay == Replay::Closed).then(|| (depth, Ring::new(depth.min(1 << 16) as usize))),
+            start_ns,
             intake: Intake::new(settings),
         };
         arrivals.fetch()?;
@@ -103,7 +116,7 @@ impl<'a> Replayed<'a> {
                 Some((0, completions)) => completions.pop().unwrap_or(NEVER),
                 Some((at_start, _)) => {
                     *at_start -= 1;
-                    0
+                    self.start_ns
                 }
             };
             self.ended = false;
@@ -134,6 +147,24 @@ impl<'a> Replayed<'a> {
     }
 }
 
+impl Replayed<'_> {
+    /// Lets no more requests arrive.
+    pub fn end(&mut self) {
+        (self.ended, self.due_ns) = (true, NEVER);
+    }
+
+    /// Does what [`Arrivals::take`] does, for the request with this number.
+    #[inline]
+    pub fn take_as(&mut self, number: u64, arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError> {
+        debug_assert!(!self.ended, "one arrives");
+        let request = self.intake.request(number, arrival_ns, &self.next).ok_or_else(|| self.beyond())?;
+        let id = pool.insert(request);
+        self.fetch()?;
+        self.arrived += 1;
+        Ok(id)
+    }
+}
+
 impl Arrivals for Replayed<'_> {
     fn summary(&self) -> SourceSummary {
         self.source.summary()
@@ -144,19 +175,17 @@ impl Arrivals for Replayed<'_> {
         self.due_ns
     }
 
+    fn next_stream(&self) -> u16 {
+        self.next.stream
+    }
+
     fn ended(&self) -> bool {
         self.ended
     }
 
     #[inline]
     fn take(&mut self, arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError> {
-        debug_assert!(!self.ended, "one arrives");
-        let number = self.arrived + 1 - self.merged;
-        let request = self.intake.request(number, arrival_ns, &self.next).ok_or_else(|| self.beyond())?;
-        let id = pool.insert(request);
-        self.fetch()?;
-        self.arrived += 1;
-        Ok(id)
+        self.take_as(self.arrived + 1 - self.merged, arrival_ns, pool)
     }
 
     fn merged(&mut self, pending: &mut Request, _taken: &Request) {

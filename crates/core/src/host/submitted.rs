@@ -23,6 +23,14 @@ pub enum SubmitError {
         /// User capacity.
         user_bytes: u64,
     },
+    /// The stream is not the number of a tenant.
+    #[error("stream {stream} is not the number of a tenant: there are {tenants}, numbered from 0")]
+    Stream {
+        /// Stream of the request.
+        stream: u16,
+        /// Number of tenants.
+        tenants: usize,
+    },
     /// The request would arrive in the past.
     #[error("an arrival at {at_ns} ns is in the past: the time is {now_ns} ns")]
     Past {
@@ -70,6 +78,8 @@ pub struct Submitted {
     intake: Intake,
     submitted: u64,
     last_ns: u64,
+    /// Number of tenants by table; 0: any stream will do.
+    tenants: usize,
     /// Number of requests that have arrived, and number of those that became part of another.
     arrived: u64,
     merged: u64,
@@ -89,6 +99,7 @@ impl Submitted {
             waiting: VecDeque::new(),
             intake: Intake::new(settings),
             submitted: 0,
+            tenants: settings.tenants.0.len(),
             last_ns: 0,
             arrived: 0,
             merged: 0,
@@ -123,6 +134,9 @@ impl Submitted {
         }
         if op != Op::Flush && (size == 0 || offset.checked_add(size).is_none_or(|end| end > user_bytes)) {
             return Err(SubmitError::Range { offset, size, user_bytes });
+        }
+        if self.tenants > 0 && usize::from(record.stream) >= self.tenants {
+            return Err(SubmitError::Stream { stream: record.stream, tenants: self.tenants });
         }
         self.waiting.push_back(record);
         self.last_ns = at_ns;
@@ -159,6 +173,10 @@ impl Arrivals for Submitted {
     #[inline]
     fn next_ns(&self) -> u64 {
         self.waiting.front().map_or(NEVER, |record| record.time_ns)
+    }
+
+    fn next_stream(&self) -> u16 {
+        self.waiting.front().map_or(0, |record| record.stream)
     }
 
     fn ended(&self) -> bool {

@@ -19,6 +19,7 @@ mod report;
 mod series;
 mod settings;
 mod summary;
+mod tenants;
 mod utilization;
 
 pub use behind::Behind;
@@ -39,4 +40,5 @@ pub use report::{MappingCache, OwnLegend, Report, Scheduler, Sources, Trace, Waf
 pub use series::{Series, SeriesReport};
 pub use settings::Results;
 pub use summary::{Bins, Parts, Percentiles, Summary};
+pub use tenants::{Tenant, TenantFlash};
 pub use utilization::{Bottleneck, ByOperation, ParallelOperations, Utilization};

@@ -52,15 +52,21 @@ impl Recorder {
     /// Records a completed request.
     #[inline]
     pub fn complete(&mut self, request: &Request, complete_ns: u64) {
+        let pages = request.pages;
+        for lpn in pages.first..pages.first + pages.pages {
+            self.touched.set(lpn);
+        }
+        self.count(request, complete_ns);
+    }
+
+    /// Records a completed request, but not the pages that it touched.
+    #[inline]
+    pub fn count(&mut self, request: &Request, complete_ns: u64) {
         let op = request.op as usize;
         self.requests[op] += 1;
         self.failed[op] += u64::from(request.failed);
         self.prioritized += u64::from(request.host.prioritized);
         self.expired += u64::from(request.host.expired);
-        let pages = request.pages;
-        for lpn in pages.first..pages.first + pages.pages {
-            self.touched.set(lpn);
-        }
         if !matches!(request.op, Op::Read | Op::Write) {
             return;
         }

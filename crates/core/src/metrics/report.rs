@@ -70,6 +70,12 @@ pub struct Report {
     pub unwritten: u64,
     /// (bytes of completed reads + bytes of completed writes) x 10^9 / elapsed_ns.
     pub throughput_bytes_per_s: f64,
+    /// What each tenant asked for and got, where there are tenants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenants: Option<Vec<super::Tenant>>,
+    /// The flash's work for the device's own tasks, which no tenant's request asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside_tenants: Option<super::TenantFlash>,
     /// What the clients of a benchmark or a fio job saw, in runs with such clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<super::Benchmark>,
@@ -381,6 +387,8 @@ impl Report {
             behind: recorder.behind,
             unwritten: counts.unwritten,
             throughput_bytes_per_s: per_second(recorder.served_bytes.iter().sum(), elapsed_ns),
+            tenants: None,
+            beside_tenants: None,
             benchmark: None,
             page_cache: None,
             file_system: None,

@@ -1,7 +1,7 @@
 //! The feed that supplies a simulation with requests.
 
 use crate::clock::NEVER;
-use crate::host::{Above, Arrivals, Replayed, Submitted};
+use crate::host::{Above, Arrivals, Replayed, Several, Submitted};
 use crate::request::{Pool, Request};
 use crate::workload::{SourceError, SourceSummary};
 
@@ -12,6 +12,8 @@ pub enum Feed<'a> {
     Submitted(Submitted),
     /// A trace or a generator.
     Replayed(Replayed<'a>),
+    /// A trace or a generator for each of several tenants.
+    Several(Several<'a>),
     /// Something above the block layer that is told what happens below, for example clients with a file
     /// system.
     Above(Box<dyn Above + Send + 'a>),
@@ -22,6 +24,7 @@ macro_rules! on {
         match $feed {
             Feed::Submitted($it) => $body,
             Feed::Replayed($it) => $body,
+            Feed::Several($it) => $body,
             Feed::Above($it) => $body,
         }
     };
@@ -48,6 +51,14 @@ impl Arrivals for Feed<'_> {
     }
 
     #[inline]
+    fn next_stream(&self) -> u16 {
+        on!(self, it => it.next_stream())
+    }
+
+    fn block(&mut self, tenant: u32, full: bool) -> bool {
+        on!(self, it => it.block(tenant, full))
+    }
+
     fn ended(&self) -> bool {
         on!(self, it => it.ended())
     }

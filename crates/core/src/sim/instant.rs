@@ -206,6 +206,9 @@ impl Simulation<'_> {
         if self.seen.completions {
             self.tell_completion(id, observer);
         }
+        if let Some(tenants) = &mut self.tenants {
+            tenants.complete(&self.host.pool[id], self.now_ns);
+        }
         if let (Feed::Above(above), Some(_)) = (&mut self.feed, &self.check) {
             above.landed(&self.host.pool[id], &|lpn| self.device.version(lpn, &self.ftl));
         }

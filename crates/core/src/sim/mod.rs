@@ -15,13 +15,14 @@ mod power;
 mod prepare;
 mod report;
 mod state;
+mod tenants;
 mod timeline;
 
 use crate::clock::NEVER;
 use crate::device::{Device, Used};
 use crate::flash::Work;
 use crate::ftl::{Ftl, LookUp, Prepare, Serve};
-use crate::host::{Above, Arrivals, Host, LATEST_NS, Replayed, SubmitError, Submitted};
+use crate::host::{Above, Arrivals, Host, LATEST_NS, Replayed, Several, SubmitError, Submitted};
 use crate::metrics::{Preconditioning, Recorder, Report};
 use crate::request::Pages;
 use crate::settings::Settings;
@@ -66,6 +67,19 @@ pub fn run_prepared(
     Simulation::replay(settings, prepared, source)?.run(observer)
 }
 
+/// Runs one simulation as [`run_prepared`] does, with a source for each tenant: see [`Several::new`].
+///
+/// # Errors
+/// The errors of [`run`].
+pub fn run_tenants(
+    settings: &Settings,
+    prepared: Prepared,
+    sources: &mut [Box<dyn Source + Send>],
+    observer: &mut dyn Observer,
+) -> Result<Report, RunError> {
+    Simulation::several(settings, prepared, sources)?.run(observer)
+}
+
 /// One simulation in progress. It shares nothing with any other.
 pub struct Simulation<'a> {
     settings: Settings,
@@ -78,6 +92,8 @@ pub struct Simulation<'a> {
     work: Work,
     done: Vec<u32>,
     recorder: Recorder,
+    /// The figures of the tenants, if there are any.
+    tenants: Option<Box<tenants::Tenants>>,
     completed: u64,
     seen: Seen,
     precondition: Preconditioning,
@@ -118,6 +134,20 @@ impl<'a> Simulation<'a> {
         Ok(Simulation::fed(settings, prepared, host, Feed::Replayed(replayed)))
     }
 
+    /// Makes a simulation as [`Simulation::new`] does, with a source for each tenant: see [`Several::new`].
+    ///
+    /// # Errors
+    /// The sources' errors.
+    pub fn several(
+        settings: &Settings,
+        prepared: Prepared,
+        sources: &'a mut [Box<dyn Source + Send>],
+    ) -> Result<Simulation<'a>, SourceError> {
+        let several = Several::new(sources, settings)?;
+        let host = Host::new(settings, &prepared.ftl, false);
+        Ok(Simulation::fed(settings, prepared, host, Feed::Several(several)))
+    }
+
     /// Makes a simulation as [`Simulation::new`] does, with a feed that is told about completions: for example clients
     /// with a file system and a page cache.
     pub fn below(
@@ -150,9 +180,13 @@ impl<'a> Simulation<'a> {
         device.keep_versions(check && matches!(feed, Feed::Above(_)));
         let first_ns = match &feed {
             Feed::Submitted(_) => None,
-            Feed::Replayed(_) | Feed::Above(_) if feed.next_ns() == NEVER => Some(0),
-            Feed::Replayed(_) | Feed::Above(_) => Some(feed.next_ns()),
+            _ if feed.next_ns() == NEVER => Some(0),
+            _ => Some(feed.next_ns()),
         };
+        let tenants = tenants::Tenants::new(settings).map(Box::new);
+        if tenants.is_some() {
+            device.keep_ledger();
+        }
         let mut used = Used::default();
         device.used(0, &mut used);
         let timed = device.has_stages() || matches!(feed, Feed::Above(_));
@@ -172,6 +206,7 @@ impl<'a> Simulation<'a> {
             work,
             done: Vec::with_capacity(256),
             recorder: Recorder::new(lpns),
+            tenants,
             completed: 0,
             seen: Seen::new(device.has_stages()),
             precondition,
@@ -342,6 +377,7 @@ impl<'a> Simulation<'a> {
         self.seen.completions = observer.wants_completions();
         self.seen.attended =
             self.seen.completions || self.check.is_some() || self.extent.outlasts || self.awake.is_some();
+        self.seen.attended |= self.tenants.is_some();
         let most = self.seen.answered.saturating_add(observer.room());
         let mut whole = true;
         loop {

@@ -128,6 +128,7 @@ impl Simulation<'_> {
             let done = Done { counts: *self.work.counts(), merges: self.ftl.merges() };
             above.add_to(&mut report, &done, self.host.merged());
         }
+        (report.tenants, report.beside_tenants) = self.tenants(elapsed_ns).unzip();
         self.add_extras(&mut report);
         let requests = report.trace.requests;
         report.energy = settings.energy.is_on().then(|| self.energy(elapsed_ns).report(requests));

@@ -3,6 +3,7 @@
 mod formats;
 mod scatter;
 pub mod settings;
+pub mod tenants;
 
 pub use formats::formats;
 pub use scatter::Scatter;

@@ -1,5 +1,6 @@
 //! `[workload]` and the generator's table.
 
+use super::tenants::By;
 use crate::config::section::{ANY_TIME, OPERATION, Switched, bytes, count, defaults, number, one_of, share};
 use crate::config::{Ignored, Key, Kind, Section, SizeMix, Value, Values, choice, section};
 
@@ -28,6 +29,8 @@ section! {
         /// Whether requests arrive at their recorded times (open), or host.queue_depth of them are kept outstanding
         /// (closed).
         replay: Replay = "workload.replay", "open";
+        /// Whose requests these are; several loads at once are tenants of their own ([tenant.NAME]).
+        tenants: By = "workload.tenants", "none";
         /// Arrival times are divided by this factor.
         speed: f64 = "workload.speed", number(0.0, 1e9), "1.0";
         /// Unit of the times in a version 3 fio iolog (1us or 1ns); such a log is refused without it.

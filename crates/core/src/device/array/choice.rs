@@ -5,8 +5,8 @@
 //! where they interrupt an operation, and while an operation is suspended. Then the oldest read that waits for nothing
 //! goes first. Out of order, once `flash.max_passed` reads have gone ahead of the oldest waiting program or erasure,
 //! that program or erasure goes. A read that goes out of order waits for the program of its own page and for erasures
-//! of its block; one that interrupts an operation also waits for all programs of its block. A program or erasure waits
-//! for all steps of its LUN that were emitted before it.
+//! of its block; one that interrupts an operation also waits for all programs of its block. Programs and erasures of a
+//! LUN begin in the order of their emission, after all reads emitted before them.
 //!
 //! A multi-plane operation also takes, from every other plane of the same die, the step that that plane would take
 //! next, provided it is the same operation and, where `flash.multi_plane` requires it, on the same page number in its
@@ -16,6 +16,7 @@ use super::frame::Frame;
 use super::lines::{ALIKE, CHANGES, LINE, Lines, OPEN};
 use super::overlap::Overlap;
 use super::state::{Die, Extra, Group, Lun};
+use super::steps::NO_STEP;
 use crate::flash::Operation;
 use crate::flash::parallel::MultiPlane;
 use crate::util::NONE;
@@ -180,7 +181,11 @@ impl Overlap {
     /// Returns an unfinished step that the given step waits for, if there is one.
     fn awaited(&self, frame: &Frame, lun: u32, slot: u32) -> Option<u32> {
         let queued = &frame.steps[slot];
-        let mut waits = [queued.after, queued.needs, self.extras[slot as usize].change].into_iter();
+        // Programs and erasures of a block begin in the order of emission anyway; with cached programs, the next one
+        // begins before the last has ended.
+        let reads = queued.step.operation == Operation::Read;
+        let change = if reads { self.extras[slot as usize].change } else { NO_STEP };
+        let mut waits = [queued.after, queued.needs, change].into_iter();
         let awaited = waits.find(|&wanted| frame.steps.unfinished(wanted)).map(|(awaited, _)| awaited);
         match queued.step.settled {
             0 => awaited,

@@ -9,8 +9,8 @@
 
 use std::fmt::Debug;
 
-use super::Device;
 use super::settings::Settings;
+use super::{Device, Share};
 use crate::clock::NEVER;
 use crate::flash::Work;
 use crate::ftl::{Ftl, Serve};
@@ -73,7 +73,11 @@ impl Moment<'_> {
     ) -> bool {
         let Moment { now_ns, device, pool, ftl, work, task, occupies, .. } = self;
         work.clear();
+        let before = Share::of(work.counts());
         let emitted = work.unfolded(|work| emit(ftl, work));
+        if pages.pages > 0 {
+            device.charge(pages.stream, before, work);
+        }
         let failed = work.take_failure();
         if emitted && ftl.is_read_only() {
             device.turned_read_only(*now_ns, *ftl);

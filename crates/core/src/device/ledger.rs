@@ -1,0 +1,69 @@
+//! Whose requests asked for how much of the flash's work, where tenants are told apart.
+
+use crate::flash::Counts;
+
+/// Operations of the flash, and the time for which its cells and buses worked on them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Pages read.
+    pub reads: u64,
+    /// Pages programmed.
+    pub programs: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Time, ns; waiting is not included.
+    pub busy_ns: u64,
+}
+
+impl Share {
+    /// Returns all the work that was counted.
+    pub fn of(counts: &Counts) -> Share {
+        Share {
+            reads: counts.reads.total(),
+            programs: counts.programs.total(),
+            erases: counts.erases.total(),
+            busy_ns: counts.busy_ns.total(),
+        }
+    }
+
+    /// Returns the work since `before`.
+    pub fn since(self, before: Share) -> Share {
+        Share {
+            reads: self.reads - before.reads,
+            programs: self.programs - before.programs,
+            erases: self.erases - before.erases,
+            busy_ns: self.busy_ns - before.busy_ns,
+        }
+    }
+
+    /// Adds work.
+    pub fn add(&mut self, more: Share) {
+        self.reads += more.reads;
+        self.programs += more.programs;
+        self.erases += more.erases;
+        self.busy_ns += more.busy_ns;
+    }
+}
+
+/// The work that each stream's requests asked for, including the collections and mapping accesses that they had to wait
+/// for, and the destaging of the pages that they wrote.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    by_stream: Vec<Share>,
+}
+
+impl Ledger {
+    /// Adds the work since `before` to a stream's.
+    pub(super) fn charge(&mut self, stream: u16, before: Share, counts: &Counts) {
+        let at = usize::from(stream);
+        if at >= self.by_stream.len() {
+            self.by_stream.resize(at + 1, Share::default());
+        }
+        self.by_stream[at].add(Share::of(counts).since(before));
+    }
+
+    /// Returns a stream's work.
+    pub fn of(&self, stream: u16) -> Share {
+        self.by_stream.get(usize::from(stream)).copied().unwrap_or_default()
+    }
+}

@@ -1,0 +1,46 @@
+//! Arbiters of the host: whose request goes next, where each tenant has a pending queue of its own.
+//!
+//! An arbiter sees which tenants have requests that could go, and what each may claim; it never sees a request. To add
+//! one: a file here with `NAME`, `DOC`, `Keys` and a type that implements [`Arbiter`], and one line in the registry
+//! below.
+
+use std::fmt::Debug;
+
+use crate::config::parts::{dispatch, registry};
+use crate::util::Bits;
+use crate::workload::tenants::Class;
+
+/// What a tenant may claim.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim {
+    /// `weight` of the tenant, from 1.
+    pub weight: u32,
+    /// `priority` of the tenant.
+    pub class: Class,
+}
+
+registry! {
+    /// A registered arbiter.
+    #[derive(Debug)]
+    pub enum Arbitration or AnyArbiter, for "host.arbiter";
+
+    Rr = rr::Rr;
+    Wrr = wrr::Wrr;
+}
+
+dispatch! {
+    /// An arbiter. Tenants are numbered from 0 in the order in which they are added.
+    pub trait Arbiter: [Debug + Send];
+    for Arbitration or AnyArbiter, which "host.arbiter" may name;
+
+    /// Makes the arbiter with these keys, for no tenants.
+    fn new(keys: &Own);
+    /// Adds a tenant.
+    fn add(self: &mut Self, claim: Claim);
+    /// Returns the tenant whose request goes next; at least one tenant is in `ready`, the set of tenants that have a
+    /// request, and one of these is returned. Asked again without [`Arbiter::sent`], it returns the same if `ready` is
+    /// the same.
+    fn choose(self: &mut Self, ready: &Bits) -> u32;
+    /// Notes that a request of this tenant has gone.
+    fn sent(self: &mut Self, tenant: u32);
+}

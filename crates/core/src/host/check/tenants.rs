@@ -1,0 +1,115 @@
+//! Checks of tenants' keys.
+
+use super::{fail, generator, replay};
+use crate::config::units::BYTES;
+use crate::config::{Contradiction, Ignored, Values};
+use crate::host::arbiter;
+use crate::host::sched::needs;
+use crate::host::settings::{Queues, Settings};
+use crate::workload::settings::{Replay, Workload, ignored as ignored_by};
+use crate::workload::tenants::{By, MOST, Tenant, path_of};
+
+/// Checks the tenants by themselves and against each other.
+pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
+    let (tenants, by_stream) = (&settings.tenants.0, settings.workload.tenants == By::Stream);
+    queues(settings)?;
+    let Some(first) = tenants.first() else { return Ok(()) };
+    let one_load = settings.workload.trace.is_some() || settings.workload.synthetic.is_some();
+    if one_load || settings.workload.fio_job.is_some() {
+        let message =
+            "a load of its own for each tenant, and one of [workload] besides; remove one of the two";
+        return fail(path_of(&first.name, "weight"), message.into());
+    }
+    if by_stream {
+        let message = "\"by-stream\" divides one trace, and there are tenants with loads of their own \
+                       ([tenant.NAME]); remove one of the two";
+        return fail("workload.tenants", message.into());
+    }
+    if tenants.len() > MOST {
+        let message = format!("{} tenants; there may be {MOST}", tenants.len());
+        return fail(path_of(&first.name, "weight"), message);
+    }
+    let page_bytes = u64::from(settings.ftl.logical_page_bytes);
+    let ranges = settings.tenants.ranges(settings.user_bytes(), page_bytes);
+    for (tenant, range) in tenants.iter().zip(ranges) {
+        let bytes = range.to - range.from;
+        let fault = |message| fail(path_of(&tenant.name, "range"), message);
+        if range.to > settings.user_bytes() {
+            let user = BYTES.format(settings.user_bytes());
+            return fault(format!("{range} is beyond the user capacity of {user}"));
+        }
+        if range.from % page_bytes != 0 || bytes % page_bytes != 0 || bytes == 0 {
+            let page = BYTES.format(page_bytes);
+            return fault(format!("{range} is not a range of logical pages, of {page} each"));
+        }
+        load(tenant, bytes, settings)?;
+    }
+    Ok(())
+}
+
+/// Checks a tenant's load, which has `bytes` of addresses.
+fn load(tenant: &Tenant, bytes: u64, settings: &Settings) -> Result<(), Contradiction> {
+    let Tenant { name, workload, own } = tenant;
+    if workload.trace.is_none() && workload.synthetic.is_none() {
+        let message =
+            "the tenant has no load: name a trace, or the requests of a generator (synthetic.requests)";
+        return fail(path_of(name, "trace"), message.into());
+    }
+    let depth = own.queue_depth.unwrap_or(settings.host.queue_depth);
+    let checked = replay(workload, depth).and_then(|()| generator(workload, bytes, settings, &Values::new()));
+    checked.map_err(|fault| of_tenant(name, fault))
+}
+
+/// Lets a message about a key of `[workload]` be about a tenant's.
+fn of_tenant(name: &str, Contradiction { key, message }: Contradiction) -> Contradiction {
+    let own = key.strip_prefix("workload.").map_or(key, |leaf| path_of(name, leaf));
+    Contradiction { key: own, message: message.replace("workload.", &format!("tenant.{name}.")) }
+}
+
+/// Refuses schedulers that work on the blocks of all requests where each tenant has a queue of its own.
+fn queues(settings: &Settings) -> Result<(), Contradiction> {
+    let name = &settings.host.scheduler;
+    if settings.host.queues == Queues::PerTenant && needs(name).blocks {
+        let message = format!(
+            "\"{name}\" works on whole flash blocks, which the requests of several tenants share; choose another \
+             scheduler, or host.queues = \"shared\""
+        );
+        return fail("host.scheduler", message);
+    }
+    Ok(())
+}
+
+/// Collects the keys that are ignored because of tenants, or because there are none.
+pub(super) fn ignored(settings: &Settings, found: &mut Ignored) {
+    let (tenants, host) = (&settings.tenants.0, &settings.host);
+    let several = !tenants.is_empty() || settings.workload.tenants == By::Stream;
+    found.unless(
+        several,
+        &["host.queues", "host.arbiter"],
+        "there are no tenants ([tenant.NAME], workload.tenants)",
+    );
+    let apart = host.queues == Queues::PerTenant;
+    found.unless(apart, &["host.arbiter"], "host.queues = \"shared\"");
+    arbiter::own_ignored(&[&host.arbiter], &|name| format!("host.arbiter is not \"{name}\""), found);
+    if tenants.is_empty() {
+        return;
+    }
+    let own = "each tenant has keys of its own ([tenant.NAME])";
+    found.section::<Workload>(false, &["workload.tenants"], own);
+    for tenant in tenants {
+        let Tenant { name, workload, .. } = tenant;
+        let mut of_load = Ignored::default();
+        ignored_by(workload, &mut of_load);
+        let wrr = apart && host.arbiter == "wrr";
+        let closed = workload.replay == Replay::Closed;
+        let claims = [path_of(name, "weight"), path_of(name, "priority")];
+        of_load.unless(
+            wrr,
+            &claims,
+            "weights and classes count with host.queues per-tenant and host.arbiter \"wrr\"",
+        );
+        let depth = [path_of(name, "queue_depth")];
+        of_load.unless(apart || closed, &depth, "the tenants share a queue, and the replay is open");
+        of_load.into_vec().into_iter().for_each(|one| found.add(of_tenant(name, one)));
+    }
+}
