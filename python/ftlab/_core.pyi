@@ -218,6 +218,7 @@ def run(
     save_state: str | PathLike[str] | None = None,
     load_state: str | PathLike[str] | None = None,
     device: Device | None = None,
+    only: str | None = None,
 ) -> RunResult: ...
 def crash(
     config: Config,

@@ -51,6 +51,7 @@ def run(
     preconditioning: Preconditioning | None = None,
     save_state: str | os.PathLike[str] | None = None,
     load_state: str | os.PathLike[str] | None = None,
+    alone: bool = False,
     **overrides: Scalar,
 ) -> Result:
     """Runs one configuration.
@@ -83,6 +84,7 @@ def run(
         save_state: file to which the state of the device at time 0 is written.
         load_state: file from which such a state is read, instead of preconditioning the device; the result
             is the same except for the engine block.
+        alone: run each tenant alone too, for slowdowns, fairness and speedups.
         overrides: further keys to set; two underscores stand for the dot (``host__scheduler="map+"``).
 
     Raises:
@@ -101,7 +103,13 @@ def run(
         load_state=load_state,
         chunks=rows,
     )
-    return run_config(load(config, overrides_of(set, {**keywords, **overrides})), options)
+    resolved = load(config, overrides_of(set, {**keywords, **overrides}))
+    result = run_config(resolved, options)
+    if not alone:
+        return result
+    from ftlab.tenants import with_slowdowns
+
+    return with_slowdowns(result, resolved, options)
 
 
 def compare(

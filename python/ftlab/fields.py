@@ -210,6 +210,34 @@ class Benchmark(Section):
     since then."""
 
 
+class Fairness(Section):
+    """The tenants' slowdowns compared, where each also ran alone (Tavakkol et al., ISCA 2018, section 6)."""
+
+    unfairness: float | None
+    """Greatest slowdown / least slowdown."""
+    fairness: float | None
+    """Least slowdown / greatest slowdown."""
+    weighted_speedup: float | None
+    """Sum of 1 / slowdown."""
+    harmonic_speedup: float | None
+    """Number of tenants / sum of the slowdowns."""
+
+
+class TenantFlash(Section):
+    """Work of the flash."""
+
+    reads: int
+    """Pages read."""
+    programs: int
+    """Pages programmed."""
+    erases: int
+    """Blocks erased."""
+    busy_ns: int
+    """Time for which cells and buses worked."""
+    share: float | None
+    """The part of the device's work, by time."""
+
+
 class ByOperation(Section):
     """Reads, programs and erasures."""
 
@@ -730,6 +758,12 @@ class Fields(Section):
     """Greatest c(i) - least a(i), over all requests; while requests are under way, up to now."""
     throughput_bytes_per_s: float
     """(bytes of completed reads + bytes of completed writes) x 10^9 / elapsed_ns."""
+    tenants: list[dict[str, str | int | Parts | float | TenantFlash | float]] | None
+    """What each tenant asked for and got, where there are tenants."""
+    beside_tenants: TenantFlash | None
+    """The flash's work for the device's own tasks, which no tenant's request asked for."""
+    fairness: Fairness | None
+    """What sharing costs the tenants, with `--alone`."""
     benchmark: Benchmark | None
     """What the clients of a benchmark or a fio job saw, in runs with such clients."""
     page_cache: PageCache | None

@@ -18,6 +18,7 @@ def render(result: Result) -> str:
     lines = [_title(data), *_benchmark(data), *_workload(data["trace"])]
     for name in ("read", "write", "all"):
         lines += _latency(data, name)
+    lines += _tenants(data)
     lines += _mapping(data["mapping"])
     lines += _scheduler(data["scheduler"])
     lines += _precondition(data["precondition"])
@@ -219,6 +220,35 @@ def _placement(data: dict[str, Any]) -> list[str]:
             pages = f"{count(front['written'])} pages written, {count(front['moved'])} moved"
             lines.append(f"    {front['name']}: {pages}{waf}")
     return ["fronts:", *lines] if lines else []
+
+
+def _tenants(data: dict[str, Any]) -> list[str]:
+    """Returns two lines for each tenant, and one that compares their slowdowns if each also ran alone."""
+    tenants = data.get("tenants")
+    if tenants is None:
+        return []
+    lines = []
+    for tenant in tenants:
+        latency, flash = tenant["latency"]["all"], tenant["flash"]
+        lines.append(
+            f"tenant {tenant['name']}: {count(tenant['requests'])} requests ({count(tenant['reads'])} reads),"
+            f" IOPS={iops(tenant['requests_per_s'])}, {bandwidth(tenant['throughput_bytes_per_s'])},"
+            f" {percent(flash['share'])} of the flash's time"
+        )
+        line = f"    latency: mean={duration(latency['mean_ns'])}, stddev={duration(latency['stddev_ns'])}"
+        tail = latency["percentile_ns"].get("99.000000")
+        line += f", 99th={duration(tail)}, max={duration(latency['max_ns'])}" if tail is not None else ""
+        if tenant.get("slowdown") is not None:
+            line += f"; alone mean={duration(tenant['alone_mean_ns'])}, slowdown {tenant['slowdown']:.3f}"
+        lines.append(line)
+    compared = data.get("fairness")
+    if compared is not None and compared["fairness"] is not None:
+        lines.append(
+            f"tenants: unfairness {compared['unfairness']:.3f}, fairness {compared['fairness']:.3f},"
+            f" weighted speedup {compared['weighted_speedup']:.3f}, harmonic speedup"
+            f" {compared['harmonic_speedup']:.3f}"
+        )
+    return lines
 
 
 def _energy(data: dict[str, Any]) -> list[str]:

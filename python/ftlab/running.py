@@ -30,6 +30,8 @@ class RunOptions:
     """A device in memory, of whose state at time 0 the run gets a copy."""
     chunks: MakeChunks | None = None
     """The requests to run, in place of the configuration's trace."""
+    only: str | None = None
+    """The only tenant that sends requests; with None all of them do."""
 
 
 PLAIN = RunOptions()

@@ -112,7 +112,10 @@ pub fn run(
                 (Load::Tenants(sources), raised)
             }
             None => {
-                let Opened { source, raised } = source::of_settings(settings, chunks)?;
+                let Opened { source, raised } = match &only {
+                    Some(stream) => source::of_stream(settings, chunks, stream)?,
+                    None => source::of_settings(settings, chunks)?,
+                };
                 (Load::Source(source), raised)
             }
         };

@@ -154,6 +154,45 @@ pub fn of_tenants(
     Ok((sources, raised))
 }
 
+/// Opens the workload of a run of which only one stream's requests are sent.
+///
+/// # Errors
+/// [`Fault::User`] if `stream` is not the number of a stream, and those of [`of_settings`].
+pub fn of_stream(settings: &Settings, chunks: Option<Py<PyAny>>, stream: &str) -> Result<Opened, Fault> {
+    let number = stream.parse().map_err(|_| Fault::User(format!("{stream} is not the number of a stream")))?;
+    let Opened { source, raised } = of_settings(settings, chunks)?;
+    Ok(Opened { source: Box::new(OfStream { source, stream: number }), raised })
+}
+
+/// The requests of one stream of a source.
+struct OfStream {
+    source: Box<dyn Source + Send>,
+    stream: u16,
+}
+
+impl Source for OfStream {
+    fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        loop {
+            match self.source.next()? {
+                Some(record) if record.stream != self.stream => {}
+                record => return Ok(record),
+            }
+        }
+    }
+
+    fn has_streams(&mut self) -> Result<bool, SourceError> {
+        self.source.has_streams()
+    }
+
+    fn summary(&self) -> SourceSummary {
+        self.source.summary()
+    }
+
+    fn locate(&self, record: &Record) -> String {
+        self.source.locate(record)
+    }
+}
+
 fn open_raising(
     settings: &Settings,
     bytes: u64,

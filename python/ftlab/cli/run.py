@@ -56,6 +56,11 @@ REQUESTS_SUFFIXES = (".csv", ".parquet")
     metavar="START:END",
     help="The stretch of simulated time that --timeline shows, for example 10ms:20ms.",
 )
+@click.option(
+    "--alone",
+    is_flag=True,
+    help="Run each tenant alone too, and report slowdowns, fairness and speedups.",
+)
 @options.check_option
 def run(
     config: str,
@@ -69,6 +74,7 @@ def run(
     strict: bool,
     timeline_path: str | None,
     timeline_window: str | None,
+    alone: bool,
     check: bool,
     **flags: str | None,
 ) -> None:
@@ -108,6 +114,10 @@ def run(
                 load_state=load_state,
             )
             result = run_with_outputs(resolved, requests, told)
+            if alone:
+                from ftlab.tenants import with_slowdowns
+
+                result = with_slowdowns(result, resolved, told)
         options.say_overloads([(resolved.trace or config, result)])
         for note in result.notes:
             click.echo(f"note: {note}", err=True)

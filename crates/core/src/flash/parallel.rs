@@ -45,7 +45,10 @@ pub(crate) fn ignored(flash: &Flash, found: &mut Ignored) {
     let suspension = ["flash.suspend_time", "flash.resume_time", "flash.max_suspensions"];
     let suspends = flash.parallel.suspend != Suspend::Off;
     found.unless(suspends, &suspension, "flash.suspend = \"off\"");
-    found.unless(flash.parallel.out_of_order, &["flash.max_passed"], "flash.out_of_order = false");
+    let first = flash.parallel.order == Order::ReadsFirst;
+    let bounds = ["flash.out_of_order", "flash.max_passed"];
+    found.unless(!first, &bounds, "flash.order = \"reads-first\"");
+    found.unless(flash.parallel.out_of_order, &bounds[1..], "flash.out_of_order = false");
     found.section::<Variation>(flash.variation.is_some(), &[], "flash.variation.model = \"none\"");
 }
 
@@ -73,6 +76,17 @@ choice! {
     }
 }
 
+choice! {
+    /// Which waiting operation a die takes next.
+    pub enum Order {
+        /// the one that was emitted first; with flash.out_of_order, a limited number of reads before it
+        Emission = "emission",
+        /// reads before programs and erasures, however many; a read waits only for the program of its page and for
+        /// erasures of its block
+        ReadsFirst = "reads-first",
+    }
+}
+
 section! {
     /// The options of parallel operation.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +107,8 @@ section! {
         resume_ns: u64 = "flash.resume_time", OPERATION, "20us" not in state;
         /// Number of interruptions after which a program or erasure is no longer interrupted.
         max_suspensions: u32 = "flash.max_suspensions", count(1, 1 << 30), "8" not in state;
+        /// Which waiting operation a die takes next.
+        order: Order = "flash.order", "emission" not in state;
         /// At a die, reads pass all waiting operations except the program of their page and erasures of their block.
         out_of_order: bool = "flash.out_of_order", "false" not in state;
         /// Number of reads that flash.out_of_order serves ahead of the oldest waiting program or erasure of the die.
@@ -125,6 +141,16 @@ fn allocations() -> Vec<Choice> {
     };
     let dynamic = Choice { name: "dynamic", doc: "the next idle chip (die, plane), in the order cwdp" };
     ORDERS.iter().map(order).chain([dynamic]).collect()
+}
+
+impl Parallel {
+    /// Returns these options with the order of operations as a number of reads that may go first.
+    pub(crate) fn ordered(self) -> Parallel {
+        match self.order {
+            Order::Emission => self,
+            Order::ReadsFirst => Parallel { out_of_order: true, max_passed: u32::MAX, ..self },
+        }
+    }
 }
 
 impl Field for Allocation {

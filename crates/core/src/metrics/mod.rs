@@ -40,5 +40,5 @@ pub use report::{MappingCache, OwnLegend, Report, Scheduler, Sources, Trace, Waf
 pub use series::{Series, SeriesReport};
 pub use settings::Results;
 pub use summary::{Bins, Parts, Percentiles, Summary};
-pub use tenants::{Tenant, TenantFlash};
+pub use tenants::{Fairness, Tenant, TenantFlash};
 pub use utilization::{Bottleneck, ByOperation, ParallelOperations, Utilization};

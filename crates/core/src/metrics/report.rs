@@ -76,6 +76,9 @@ pub struct Report {
     /// The flash's work for the device's own tasks, which no tenant's request asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beside_tenants: Option<super::TenantFlash>,
+    /// What sharing costs the tenants, with `--alone`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fairness: Option<super::Fairness>,
     /// What the clients of a benchmark or a fio job saw, in runs with such clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<super::Benchmark>,
@@ -389,6 +392,7 @@ impl Report {
             throughput_bytes_per_s: per_second(recorder.served_bytes.iter().sum(), elapsed_ns),
             tenants: None,
             beside_tenants: None,
+            fairness: None,
             benchmark: None,
             page_cache: None,
             file_system: None,

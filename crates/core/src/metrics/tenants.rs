@@ -37,6 +37,25 @@ pub struct Tenant {
     pub requests_per_s: f64,
     /// The flash's work for the tenant.
     pub flash: TenantFlash,
+    /// Mean latency of the tenant's reads and writes when it has the device for itself, where that was run too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alone_mean_ns: Option<f64>,
+    /// Mean latency / alone_mean_ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slowdown: Option<f64>,
+}
+
+/// The tenants' slowdowns compared, where each also ran alone (Tavakkol et al., ISCA 2018, section 6).
+#[derive(Clone, Debug, Serialize)]
+pub struct Fairness {
+    /// Greatest slowdown / least slowdown.
+    pub unfairness: Option<f64>,
+    /// Least slowdown / greatest slowdown.
+    pub fairness: Option<f64>,
+    /// Sum of 1 / slowdown.
+    pub weighted_speedup: Option<f64>,
+    /// Number of tenants / sum of the slowdowns.
+    pub harmonic_speedup: Option<f64>,
 }
 
 /// Work of the flash.
@@ -90,6 +109,8 @@ impl Tenant {
             throughput_bytes_per_s: per_second(recorder.served_bytes.iter().sum(), elapsed_ns),
             requests_per_s: per_second(served, elapsed_ns),
             flash: TenantFlash::new(flash, whole),
+            alone_mean_ns: None,
+            slowdown: None,
         }
     }
 }

@@ -81,7 +81,7 @@ impl Array {
     /// Makes an idle array with these settings.
     pub fn new(settings: &Settings) -> Array {
         let flash = &settings.flash;
-        let options = flash.parallel;
+        let options = flash.parallel.ordered();
         let places = settings.spread().places();
         let die = |place: &Place| if options.interleave { place.die } else { place.chip };
         let mut dies: Vec<u32> = places.iter().map(die).collect();

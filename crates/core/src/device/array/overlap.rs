@@ -62,7 +62,7 @@ impl Overlap {
     /// Makes the dies, all of them idle.
     pub fn new(settings: &Settings, places: &[Place]) -> Overlap {
         let flash = &settings.flash;
-        let options = flash.parallel;
+        let options = flash.parallel.ordered();
         let passing = options.out_of_order || options.suspend != Suspend::Off;
         // Dies are numbered in the order of their LUNs, which decides between events that coincide.
         let mut dies: Vec<Die> = Vec::new();
