@@ -232,7 +232,7 @@ def _tenants(data: dict[str, Any]) -> list[str]:
         latency, flash = tenant["latency"]["all"], tenant["flash"]
         lines.append(
             f"tenant {tenant['name']}: {count(tenant['requests'])} requests ({count(tenant['reads'])} reads),"
-            f" IOPS={iops(tenant['requests_per_s'])}, {bandwidth(tenant['throughput_bytes_per_s'])},"
+            f" {iops(tenant['requests_per_s'])}, {bandwidth(tenant['throughput_bytes_per_s'])},"
             f" {percent(flash['share'])} of the flash's time"
         )
         line = f"    latency: mean={duration(latency['mean_ns'])}, stddev={duration(latency['stddev_ns'])}"

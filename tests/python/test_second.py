@@ -48,10 +48,6 @@ def test_a_timing_by_hand(kind: str, case: byhand.Case) -> None:
         assert result["parallel"]["multi_plane"][op] == count
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="where reads may go first, a program waits for the end of the one before it in its block",
-)
 @pytest.mark.parametrize("case", byhand.CACHED_AND_READS, ids=lambda case: case.name)
 def test_cached_programs_where_reads_may_go_first(case: byhand.Case) -> None:
     assert byhand.run(case)[0] == [at * 1000 for at in case.completes]

@@ -3,6 +3,7 @@
 //! | part | suite |
 //! |---|---|
 //! | I/O scheduler of the host | [`host_scheduler()`] |
+//! | arbiter of tenants | [`arbiter()`] |
 //! | scheduler of the device | [`device_scheduler()`] |
 //! | mapping cache | [`ftl()`]; [`mapping_cache_of`] for one that has no line in the registry |
 //! | replacement in a mapping cache | [`replacement_of`] |
@@ -18,6 +19,7 @@
 //! The rest of the crate is what tests of the stack share: the names of registered parts ([`all_ftls`] and
 //! others), small devices and loads.
 
+mod arbiter;
 mod device_scheduler;
 mod driver;
 mod ftl;
@@ -28,6 +30,7 @@ mod replacement;
 mod stack;
 mod victims;
 
+pub use arbiter::arbiter;
 pub use device_scheduler::device_scheduler;
 pub use driver::{Driver, whole};
 pub use ftl::{ftl, log_blocks_of, mapping_cache_of};

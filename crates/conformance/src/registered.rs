@@ -86,6 +86,11 @@ pub fn by_translation_page() -> Vec<&'static str> {
     names(sched::choices()).into_iter().filter(|name| sched::needs(name).translation_pages).collect()
 }
 
+/// Returns all registered arbiters.
+pub fn arbiters() -> Vec<&'static str> {
+    names(ftlab_core::host::arbiter::choices())
+}
+
 /// Returns all registered schedulers of the device.
 pub fn device_schedulers() -> Vec<&'static str> {
     names(ftlab_core::device::sched::choices())

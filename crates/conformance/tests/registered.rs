@@ -16,6 +16,11 @@ fn schedulers_of_the_host() {
 }
 
 #[test]
+fn arbiters() {
+    each(conformance::arbiters(), conformance::arbiter);
+}
+
+#[test]
 fn schedulers_of_the_device() {
     each(conformance::device_schedulers(), conformance::device_scheduler);
 }

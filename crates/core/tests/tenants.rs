@@ -7,7 +7,8 @@ use ftlab_core::host::{Placed, settings::Queues};
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::{Replay, Settings};
 use ftlab_core::sim::{Completion, Prepared, run_tenants};
-use ftlab_core::workload::tenants::{By, Class, Own, Tenant, Tenants};
+use ftlab_core::workload::settings::By;
+use ftlab_core::workload::tenants::{Class, Own, Tenant, Tenants};
 use ftlab_core::workload::{Op, Record, Source};
 
 const PAGE: u64 = 4096;
@@ -96,7 +97,11 @@ fn tenants_by_table_and_by_stream_are_the_same() {
         let mut both: Vec<Record> = Vec::new();
         for (stream, load) in (0..).zip(&loads) {
             let offset = u64::from(stream) * half * PAGE;
-            both.extend(load.iter().map(|record| Record { stream, offset: record.offset + offset, ..*record }));
+            both.extend(load.iter().map(|record| Record {
+                stream,
+                offset: record.offset + offset,
+                ..*record
+            }));
         }
         both.sort_by_key(|record| (record.time_ns, record.stream));
         settings.workload.tenants = By::Stream;
@@ -106,7 +111,7 @@ fn tenants_by_table_and_by_stream_are_the_same() {
     }
 }
 
-/// A device of one chip whose queue has one place, so that the arbiter decides the order of all requests.
+/// Makes a device of one chip whose queue has one place, so that the arbiter decides the order of all requests.
 fn serial(arbiter: &str, names: &[&str]) -> Settings {
     let mut settings = small("page", 1);
     settings.device.queue_depth = 1;
@@ -179,7 +184,8 @@ fn equal_tenants_are_served_equally() {
         let load = reads(3_000, 90);
         let tenants = shared(&settings, &vec![load; 4]).0.tenants.unwrap();
         let means = tenants.iter().map(|tenant| tenant.latency.all.mean_ns);
-        let (least, most) = means.fold((f64::MAX, 0.0f64), |(low, high), mean| (low.min(mean), high.max(mean)));
+        let (least, most) =
+            means.fold((f64::MAX, 0.0f64), |(low, high), mean| (low.min(mean), high.max(mean)));
         assert!(most / least < 1.02, "{least} to {most}");
     }
 }

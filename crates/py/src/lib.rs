@@ -6,6 +6,7 @@ mod config;
 mod crash;
 mod errors;
 mod live;
+mod load;
 mod observe;
 mod policies;
 mod run;

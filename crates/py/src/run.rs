@@ -7,9 +7,7 @@ use std::time::Instant;
 use ftlab_config::Resolved;
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{self, Prepared, RunError};
-use ftlab_core::workload::Source;
 use ftlab_embed::Fields;
-use ftlab_files::clients::Clients;
 use ftlab_files::settings::Settings;
 use ftlab_trace::atomic::OutputError;
 use ftlab_trace::timeline::{self, Timeline, Window};
@@ -19,8 +17,9 @@ use pyo3::types::PyDict;
 
 use crate::config::Config;
 use crate::errors::{Fault, guard};
+use crate::load::Load;
 use crate::observe::{Pulse, Rows, Watch};
-use crate::source::{self, Opened, Raised};
+use crate::source::Raised;
 use crate::state::Device;
 
 /// What a run measured.
@@ -104,21 +103,7 @@ pub fn run(
     let window = timeline_window.map(window).transpose()?;
     let work = move || {
         let start = Instant::now();
-        let clients = source::clients(settings)?;
-        let (mut load, raised) = match clients {
-            Some(clients) => (Load::Clients(clients), Raised::default()),
-            None if !settings.tenants.0.is_empty() => {
-                let (sources, raised) = source::of_tenants(settings, only.as_deref())?;
-                (Load::Tenants(sources), raised)
-            }
-            None => {
-                let Opened { source, raised } = match &only {
-                    Some(stream) => source::of_stream(settings, chunks, stream)?,
-                    None => source::of_settings(settings, chunks)?,
-                };
-                (Load::Source(source), raised)
-            }
-        };
+        let (mut load, raised) = Load::open(settings, chunks, only.as_deref())?;
         let further = further(settings, &mut load, &raised)?;
         let csv = |path: &PathBuf| RequestsCsv::create(path, further);
         let csv = requests_csv.as_ref().map(csv).transpose().map_err(no_csv)?;
@@ -140,11 +125,7 @@ pub fn run(
         if let Some(path) = &save_state {
             ftlab_embed::save(resolved, &prepared, path)?;
         }
-        let outcome = match load {
-            Load::Clients(clients) => ftlab_files::run(settings, prepared, clients, &mut watch),
-            Load::Tenants(mut sources) => sim::run_tenants(settings, prepared, &mut sources, &mut watch),
-            Load::Source(mut source) => sim::run_prepared(settings, prepared, &mut *source, &mut watch),
-        };
+        let outcome = load.run(settings, prepared, &mut watch);
         let report = outcome.map_err(|error| explain(error, &mut watch, &raised))?;
         let result = ended(resolved, report, watch, start)?;
         Ok(RunResult { prepare_s: prepare.as_secs_f64(), ..result })
@@ -152,20 +133,9 @@ pub fn run(
     Ok(py.detach(|| guard(work))?)
 }
 
-/// Where the requests of a run come from.
-enum Load {
-    Clients(Clients),
-    Tenants(Vec<Box<dyn Source + Send>>),
-    Source(Box<dyn Source + Send>),
-}
-
 /// Returns the columns that the rows of a run have besides the usual ones.
 fn further(settings: &Settings, load: &mut Load, raised: &Raised) -> Result<Further, Fault> {
-    let stream = match load {
-        Load::Source(source) => source.has_streams(),
-        Load::Tenants(_) => Ok(true),
-        Load::Clients(_) => Ok(false),
-    };
+    let stream = load.has_streams();
     let stream = stream.map_err(|error| raised.explain(error.into()))?;
     Ok(Further { buffered: settings.device.buffer.any(), stream })
 }

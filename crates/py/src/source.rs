@@ -159,7 +159,8 @@ pub fn of_tenants(
 /// # Errors
 /// [`Fault::User`] if `stream` is not the number of a stream, and those of [`of_settings`].
 pub fn of_stream(settings: &Settings, chunks: Option<Py<PyAny>>, stream: &str) -> Result<Opened, Fault> {
-    let number = stream.parse().map_err(|_| Fault::User(format!("{stream} is not the number of a stream")))?;
+    let number =
+        stream.parse().map_err(|_| Fault::User(format!("{stream} is not the number of a stream")))?;
     let Opened { source, raised } = of_settings(settings, chunks)?;
     Ok(Opened { source: Box::new(OfStream { source, stream: number }), raised })
 }

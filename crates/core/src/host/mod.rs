@@ -154,6 +154,52 @@ impl Host {
         Ok(Some(id))
     }
 
+    /// Returns the next request for the device, where tenants have queues of their own.
+    #[cold]
+    fn next_of_tenants(
+        &mut self,
+        now_ns: u64,
+        arrivals: &mut impl Arrivals,
+        device: &impl DeviceView,
+    ) -> Result<Option<u32>, SourceError> {
+        let Some(mut tenancy) = self.tenancy.take() else { return Ok(None) };
+        if !tenancy.is_amid_batch(&self.lane) {
+            self.admit_of_tenants(&mut tenancy, now_ns, arrivals, device)?;
+        }
+        let mut found = None;
+        while let (None, Some(tenant)) = (found, tenancy.choose(&mut self.lane)) {
+            found = match self.lane.chosen.pop(&mut self.pool) {
+                Some(id) => Some(id),
+                None => self.decide(now_ns, arrivals, device),
+            };
+            tenancy.note(tenant, found.is_some(), &self.lane);
+            arrivals.block(tenant, self.lane.pending >= self.lane.depth);
+        }
+        tenancy.settle();
+        self.tenancy = Some(tenancy);
+        Ok(found)
+    }
+
+    /// Admits the requests that have arrived, in order, to the queues of their tenants. A request for which there is no
+    /// room waits outside; those of other tenants pass it only if they come from other sources.
+    fn admit_of_tenants(
+        &mut self,
+        tenancy: &mut Tenancy,
+        now_ns: u64,
+        arrivals: &mut impl Arrivals,
+        device: &impl DeviceView,
+    ) -> Result<(), SourceError> {
+        while arrivals.next_ns() <= now_ns {
+            let (tenant, room) = tenancy.turn_to_stream(arrivals.next_stream(), &mut self.lane);
+            if room {
+                self.admit_one(arrivals, device)?;
+            } else if !arrivals.block(tenant, true) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the first of the requests that go next from the queue whose turn it is.
     #[inline(always)] // for every request
     fn decide(&mut self, now_ns: u64, arrivals: &mut impl Arrivals, device: &impl DeviceView) -> Option<u32> {

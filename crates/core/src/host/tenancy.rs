@@ -2,12 +2,10 @@
 
 use super::arbiter::{Arbitration, Claim};
 use super::lane::Lane;
-use super::{Arrivals, Host};
-use crate::host::awareness::DeviceView;
 use crate::host::settings::{Queues, Settings};
 use crate::util::Bits;
-use crate::workload::SourceError;
-use crate::workload::tenants::{By, Class};
+use crate::workload::settings::By;
+use crate::workload::tenants::Class;
 
 /// Number of streams that requests can have.
 const STREAMS: usize = 1 << 16;
@@ -92,85 +90,61 @@ impl Tenancy {
         }
     }
 
-    /// Whether the tenant whose turn it is has requests that were chosen but not handed over.
-    fn is_amid_batch(&mut self, host: &Host) -> bool {
-        if self.ready.next_set(0, self.lanes.len() as u32).is_none() {
+    /// Whether there is a tenant with requests.
+    fn any(&self) -> bool {
+        self.ready.next_set(0, self.lanes.len() as u32).is_some()
+    }
+
+    /// Whether the tenant whose turn it is has requests that were chosen but not handed over; `lane` is the host's queue.
+    pub(super) fn is_amid_batch(&mut self, lane: &Lane) -> bool {
+        if !self.any() {
             return false;
         }
         let tenant = self.arbiter.choose(&self.ready);
-        let lane = if tenant == self.at { &host.lane } else { &self.lanes[tenant as usize] };
+        let lane = if tenant == self.at { lane } else { &self.lanes[tenant as usize] };
         !lane.chosen.is_empty()
     }
 
-    /// Admits the requests that have arrived, in order, to the queues of their tenants. A request for which there is no
-    /// room waits outside; those of other tenants pass it only if they come from other sources.
-    fn admit(
-        &mut self,
-        host: &mut Host,
-        now_ns: u64,
-        arrivals: &mut impl Arrivals,
-        device: &impl DeviceView,
-    ) -> Result<(), SourceError> {
-        while arrivals.next_ns() <= now_ns {
-            let tenant = self.tenant_of(arrivals.next_stream());
-            self.turn(tenant, &mut host.lane);
-            if host.lane.pending < host.lane.depth {
-                host.admit_one(arrivals, device)?;
-                self.ready.set(tenant);
-            } else if !arrivals.block(tenant, true) {
-                break;
-            }
+    /// Makes the queue of a stream's tenant the host's; returns the tenant, and whether its queue has room. If it has, a
+    /// request must then be admitted to it.
+    pub(super) fn turn_to_stream(&mut self, stream: u16, lane: &mut Lane) -> (u32, bool) {
+        let tenant = self.tenant_of(stream);
+        self.turn(tenant, lane);
+        let room = lane.pending < lane.depth;
+        if room {
+            self.ready.set(tenant);
         }
-        Ok(())
+        (tenant, room)
     }
 
-    /// Returns the next request for the device.
-    fn next(
-        &mut self,
-        host: &mut Host,
-        now_ns: u64,
-        arrivals: &mut impl Arrivals,
-        device: &impl DeviceView,
-    ) -> Result<Option<u32>, SourceError> {
-        if !self.is_amid_batch(host) {
-            self.admit(host, now_ns, arrivals, device)?;
+    /// Makes the queue of the tenant whose turn it is the host's; returns the tenant, or `None` if nobody has a request
+    /// that may go.
+    pub(super) fn choose(&mut self, lane: &mut Lane) -> Option<u32> {
+        if !self.any() {
+            return None;
         }
-        let mut found = None;
-        while found.is_none() && self.ready.next_set(0, self.lanes.len() as u32).is_some() {
-            let tenant = self.arbiter.choose(&self.ready);
-            self.turn(tenant, &mut host.lane);
-            found = match host.lane.chosen.pop(&mut host.pool) {
-                Some(id) => Some(id),
-                None => host.decide(now_ns, arrivals, device),
-            };
-            match found {
-                Some(_) => self.arbiter.sent(tenant),
-                None => self.idle.push(tenant),
-            }
-            if found.is_none() || host.lane.waiting() == 0 {
-                self.ready.clear(tenant);
-            }
-            arrivals.block(tenant, host.lane.pending >= host.lane.depth);
+        let tenant = self.arbiter.choose(&self.ready);
+        self.turn(tenant, lane);
+        Some(tenant)
+    }
+
+    /// Notes whether a tenant has just sent a request. If its scheduler let none go, it is passed over until
+    /// [`Tenancy::settle`].
+    pub(super) fn note(&mut self, tenant: u32, sent: bool, lane: &Lane) {
+        if sent {
+            self.arbiter.sent(tenant);
+        } else {
+            self.idle.push(tenant);
         }
+        if !sent || lane.waiting() == 0 {
+            self.ready.clear(tenant);
+        }
+    }
+
+    /// Ends the search for a request.
+    pub(super) fn settle(&mut self) {
         for tenant in self.idle.drain(..) {
             self.ready.set(tenant);
         }
-        Ok(found)
-    }
-}
-
-impl Host {
-    /// Returns the next request for the device, where tenants have queues of their own.
-    #[cold]
-    pub(super) fn next_of_tenants(
-        &mut self,
-        now_ns: u64,
-        arrivals: &mut impl Arrivals,
-        device: &impl DeviceView,
-    ) -> Result<Option<u32>, SourceError> {
-        let Some(mut tenancy) = self.tenancy.take() else { return Ok(None) };
-        let found = tenancy.next(self, now_ns, arrivals, device);
-        self.tenancy = Some(tenancy);
-        found
     }
 }

@@ -48,7 +48,7 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<super::Placement>,
     /// Erase counts of the blocks.
-    pub wear: Wear,
+    pub wear: super::Wear,
     /// The device's health, as a drive reports it.
     pub health: Health,
     /// How the device came to its state at time 0.
@@ -211,19 +211,6 @@ pub struct Waf {
     pub refresh: Option<f64>,
 }
 
-/// Erase counts of all blocks, `flash.pe_cycles` and those of preconditioning included.
-#[derive(Clone, Debug, Serialize)]
-pub struct Wear {
-    /// Least.
-    pub min: u32,
-    /// Mean.
-    pub mean: f64,
-    /// Greatest.
-    pub max: u32,
-    /// Standard deviation of the population.
-    pub stddev: f64,
-}
-
 /// Returns the program times of the pages programmed.
 fn program_time(work: &Work) -> Summary {
     let mut histogram = Histogram::default();
@@ -271,22 +258,6 @@ impl Waf {
             fold: of(&[Cause::Fold]).filter(|&share| share > 0.0),
             refresh: of(&[Cause::Refresh]).filter(|&share| share > 0.0),
         }
-    }
-}
-
-impl Wear {
-    fn new(ftl: &Ftl) -> Wear {
-        let (mut min, mut max, mut blocks, mut sum, mut squares) = (u32::MAX, 0, 0u128, 0u128, 0u128);
-        ftl.erases(&mut |erases| {
-            min = min.min(erases);
-            max = max.max(erases);
-            blocks += 1;
-            sum += u128::from(erases);
-            squares += u128::from(erases) * u128::from(erases);
-        });
-        // n * sum(x^2) - sum(x)^2 in integers: no cancellation.
-        let variance = (blocks * squares - sum * sum) as f64 / (blocks * blocks) as f64;
-        Wear { min, mean: sum as f64 / blocks as f64, max, stddev: variance.sqrt() }
     }
 }
 
@@ -380,7 +351,7 @@ impl Report {
             merges: Merges::new(&ftl.merges(), counts.busy_ns[Cause::Host]),
             waf: Waf::new(counts, ftl),
             placement: super::Placement::new(ftl.front_counts()),
-            wear: Wear::new(ftl),
+            wear: super::Wear::new(ftl),
             health: Health::new(&ftl.life(), recorder, (device.read_only_ns(), work), threshold),
             precondition: sources.precondition.clone(),
             utilization: Utilization::new(sources.used, settings.flash.dies_per_chip, elapsed_ns),

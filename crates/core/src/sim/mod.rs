@@ -14,19 +14,20 @@ mod operations;
 mod power;
 mod prepare;
 mod report;
+mod start;
 mod state;
 mod tenants;
 mod timeline;
 
 use crate::clock::NEVER;
-use crate::device::{Device, Used};
+use crate::device::Device;
 use crate::flash::Work;
-use crate::ftl::{Ftl, LookUp, Prepare, Serve};
-use crate::host::{Above, Arrivals, Host, LATEST_NS, Replayed, Several, SubmitError, Submitted};
+use crate::ftl::{Ftl, Serve};
+use crate::host::{Arrivals, Host, LATEST_NS, SubmitError};
 use crate::metrics::{Preconditioning, Recorder, Report};
 use crate::request::Pages;
 use crate::settings::Settings;
-use crate::workload::{Record, Source, SourceError};
+use crate::workload::Record;
 use awake::Awake;
 use feed::Feed;
 use instant::{Checker, Seen};
@@ -36,49 +37,9 @@ pub use operations::Operations;
 pub use power::{Cut, Power, Recovered};
 pub use prepare::Prepared;
 use report::{Extent, Sampler};
+pub use start::{run, run_prepared, run_tenants};
 pub use state::{FORMAT, Identity, StateError};
 pub use timeline::{Activity, Dispatch, Handling, Track, Tracks};
-
-/// Preconditions the device and runs one simulation to its end.
-///
-/// # Errors
-/// [`RunError`] if the source fails, if the observer stops the run or, with `check`, if an invariant does not hold.
-pub fn run(
-    settings: &Settings,
-    source: &mut (dyn Source + Send),
-    observer: &mut dyn Observer,
-    check: bool,
-) -> Result<Report, RunError> {
-    let prepared = Prepared::new(settings, observer, check)?;
-    run_prepared(settings, prepared, source, observer)
-}
-
-/// Runs one simulation on a device that was prepared for the same settings, or for settings with the same
-/// [`Identity`].
-///
-/// # Errors
-/// The errors of [`run`].
-pub fn run_prepared(
-    settings: &Settings,
-    prepared: Prepared,
-    source: &mut (dyn Source + Send),
-    observer: &mut dyn Observer,
-) -> Result<Report, RunError> {
-    Simulation::replay(settings, prepared, source)?.run(observer)
-}
-
-/// Runs one simulation as [`run_prepared`] does, with a source for each tenant: see [`Several::new`].
-///
-/// # Errors
-/// The errors of [`run`].
-pub fn run_tenants(
-    settings: &Settings,
-    prepared: Prepared,
-    sources: &mut [Box<dyn Source + Send>],
-    observer: &mut dyn Observer,
-) -> Result<Report, RunError> {
-    Simulation::several(settings, prepared, sources)?.run(observer)
-}
 
 /// One simulation in progress. It shares nothing with any other.
 pub struct Simulation<'a> {
@@ -112,115 +73,6 @@ pub struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// Makes a simulation of a device at time 0, for submitted requests. The device was prepared for the same
-    /// settings, or for settings with the same [`Identity`].
-    pub fn new(settings: &Settings, prepared: Prepared) -> Simulation<'a> {
-        let host = Host::new(settings, &prepared.ftl, false);
-        let submitted = Submitted::new(settings, host.merges());
-        Simulation::fed(settings, prepared, host, Feed::Submitted(submitted))
-    }
-
-    /// Makes a simulation as [`Simulation::new`] does, with a source to replay.
-    ///
-    /// # Errors
-    /// The source's error.
-    pub fn replay(
-        settings: &Settings,
-        prepared: Prepared,
-        source: &'a mut (dyn Source + Send),
-    ) -> Result<Simulation<'a>, SourceError> {
-        let replayed = Replayed::new(source, settings)?;
-        let host = Host::new(settings, &prepared.ftl, false);
-        Ok(Simulation::fed(settings, prepared, host, Feed::Replayed(replayed)))
-    }
-
-    /// Makes a simulation as [`Simulation::new`] does, with a source for each tenant: see [`Several::new`].
-    ///
-    /// # Errors
-    /// The sources' errors.
-    pub fn several(
-        settings: &Settings,
-        prepared: Prepared,
-        sources: &'a mut [Box<dyn Source + Send>],
-    ) -> Result<Simulation<'a>, SourceError> {
-        let several = Several::new(sources, settings)?;
-        let host = Host::new(settings, &prepared.ftl, false);
-        Ok(Simulation::fed(settings, prepared, host, Feed::Several(several)))
-    }
-
-    /// Makes a simulation as [`Simulation::new`] does, with a feed that is told about completions: for example clients
-    /// with a file system and a page cache.
-    pub fn below(
-        settings: &Settings,
-        prepared: Prepared,
-        above: Box<dyn Above + Send + 'a>,
-    ) -> Simulation<'a> {
-        let host = Host::new(settings, &prepared.ftl, true);
-        Simulation::fed(settings, prepared, host, Feed::Above(above))
-    }
-
-    fn fed(settings: &Settings, prepared: Prepared, host: Host, feed: Feed<'a>) -> Simulation<'a> {
-        let Prepared { mut ftl, mut work, done: precondition, check, tape } = prepared;
-        if settings.allocates_by_speed() {
-            ftl.choose_by_speed(settings.placement(), settings, work.cells());
-        }
-        if let Some(how) = settings.ftl.gc_background {
-            ftl.collect_in_background(how);
-        }
-        prepare::begin_errors(settings, &mut work);
-        let lpns = ftl.logical_pages();
-        let mut device = Device::new(settings);
-        prepare::set_steps(settings, &device, host.pads(), &mut work);
-        if let Some(tape) = tape {
-            device.keep_tape(tape);
-        }
-        if settings.results.miss_curve {
-            device.keep_lookups(&ftl);
-        }
-        device.keep_versions(check && matches!(feed, Feed::Above(_)));
-        let first_ns = match &feed {
-            Feed::Submitted(_) => None,
-            _ if feed.next_ns() == NEVER => Some(0),
-            _ => Some(feed.next_ns()),
-        };
-        let tenants = tenants::Tenants::new(settings).map(Box::new);
-        if tenants.is_some() {
-            device.keep_ledger();
-        }
-        let mut used = Used::default();
-        device.used(0, &mut used);
-        let timed = device.has_stages() || matches!(feed, Feed::Above(_));
-        Simulation {
-            settings: settings.clone(),
-            now_ns: 0,
-            extent: Extent {
-                first_ns,
-                last_ns: 0,
-                outlasts: device.tasks.any() || host.pads(),
-                used_before: None,
-                used,
-            },
-            feed,
-            host,
-            ftl,
-            work,
-            done: Vec::with_capacity(256),
-            recorder: Recorder::new(lpns),
-            tenants,
-            completed: 0,
-            seen: Seen::new(device.has_stages()),
-            precondition,
-            device,
-            undecided: true,
-            timed,
-            check: check.then(|| Checker::new(lpns)),
-            sampler: Sampler::new(settings, first_ns),
-            awake: settings.energy.has_power().then(Awake::default),
-            power: None,
-            off: false,
-        }
-    }
-
     /// Returns a copy of the device, to be saved while nothing is in flight; in the copy, what the write buffer holds
     /// is on flash.
     pub fn prepared(&self) -> Prepared {

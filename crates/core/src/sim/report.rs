@@ -2,7 +2,7 @@
 
 use super::{Feed, Simulation};
 use crate::clock::NEVER;
-use crate::device::Used;
+use crate::device::{Share, Used};
 use crate::ftl::{Inspect, Locate, LookUp};
 use crate::host::Arrivals;
 use crate::metrics::energy;
@@ -128,7 +128,11 @@ impl Simulation<'_> {
             let done = Done { counts: *self.work.counts(), merges: self.ftl.merges() };
             above.add_to(&mut report, &done, self.host.merged());
         }
-        (report.tenants, report.beside_tenants) = self.tenants(elapsed_ns).unzip();
+        if let Some(tenants) = &self.tenants {
+            let (whole, bins) = (Share::of(self.work.counts()), settings.results.histograms);
+            let (each, rest) = tenants.report(whole, |stream| self.device.share(stream), elapsed_ns, bins);
+            (report.tenants, report.beside_tenants) = (Some(each), Some(rest));
+        }
         self.add_extras(&mut report);
         let requests = report.trace.requests;
         report.energy = settings.energy.is_on().then(|| self.energy(elapsed_ns).report(requests));

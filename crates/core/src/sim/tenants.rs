@@ -1,11 +1,10 @@
 //! What is counted for each tenant.
 
-use super::Simulation;
 use crate::device::Share;
 use crate::metrics::{Recorder, Tenant, TenantFlash};
 use crate::request::Request;
 use crate::settings::Settings;
-use crate::workload::tenants::By;
+use crate::workload::settings::By;
 
 /// The figures of the tenants' requests, by stream.
 pub(super) struct Tenants {
@@ -35,20 +34,24 @@ impl Tenants {
     }
 }
 
-impl Simulation<'_> {
-    /// Returns the figures of each tenant, and the work of the device's own; `None` if there are no tenants.
-    pub(super) fn tenants(&self, elapsed_ns: u64) -> Option<(Vec<Tenant>, TenantFlash)> {
-        let Tenants { names, recorders } = self.tenants.as_deref()?;
-        let whole = Share::of(self.work.counts());
+impl Tenants {
+    /// Returns the figures of each tenant, and the work of the device's own, given the flash's whole work and each
+    /// stream's; with `bins`, histograms are included.
+    pub(super) fn report(
+        &self,
+        whole: Share,
+        of_stream: impl Fn(u16) -> Share,
+        elapsed_ns: u64,
+        bins: bool,
+    ) -> (Vec<Tenant>, TenantFlash) {
         let (mut rest, mut found) = (whole, Vec::new());
-        for (stream, recorder) in (0u16..=u16::MAX).zip(recorders) {
-            let flash = self.device.share(stream);
+        for (stream, recorder) in (0u16..=u16::MAX).zip(&self.recorders) {
+            let flash = of_stream(stream);
             rest = rest.since(flash);
             let Some(recorder) = recorder else { continue };
-            let name = names.get(usize::from(stream)).cloned().unwrap_or_else(|| stream.to_string());
-            let bins = self.settings.results.histograms;
+            let name = self.names.get(usize::from(stream)).cloned().unwrap_or_else(|| stream.to_string());
             found.push(Tenant::new(name, recorder, (flash, whole), elapsed_ns, bins));
         }
-        Some((found, TenantFlash::new(rest, whole)))
+        (found, TenantFlash::new(rest, whole))
     }
 }

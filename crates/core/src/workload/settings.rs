@@ -1,6 +1,5 @@
 //! `[workload]` and the generator's table.
 
-use super::tenants::By;
 use crate::config::section::{ANY_TIME, OPERATION, Switched, bytes, count, defaults, number, one_of, share};
 use crate::config::{Ignored, Key, Kind, Section, SizeMix, Value, Values, choice, section};
 
@@ -51,6 +50,16 @@ choice! {
         Wrap = "wrap",
         /// the pages touched are packed densely, in the same order
         Compact = "compact",
+    }
+}
+
+choice! {
+    /// `workload.tenants`.
+    pub enum By {
+        /// all requests have one sender
+        None = "none",
+        /// the requests of each stream are a tenant's
+        Stream = "by-stream",
     }
 }
 

@@ -28,16 +28,6 @@ choice! {
     }
 }
 
-choice! {
-    /// `workload.tenants`.
-    pub enum By {
-        /// all requests have one sender
-        None = "none",
-        /// the requests of each stream are a tenant's
-        Stream = "by-stream",
-    }
-}
-
 section! {
     /// The keys of a tenant that no workload has.
     #[derive(Clone, Debug, PartialEq)]

@@ -1,13 +1,13 @@
 //! Checks of tenants' keys.
 
-use super::{fail, generator, replay};
+use super::load::{fail, generator, replay};
 use crate::config::units::BYTES;
 use crate::config::{Contradiction, Ignored, Values};
 use crate::host::arbiter;
 use crate::host::sched::needs;
 use crate::host::settings::{Queues, Settings};
-use crate::workload::settings::{Replay, Workload, ignored as ignored_by};
-use crate::workload::tenants::{By, MOST, Tenant, path_of};
+use crate::workload::settings::{By, Replay, Workload, ignored as ignored_by};
+use crate::workload::tenants::{MOST, Tenant, path_of};
 
 /// Checks the tenants by themselves and against each other.
 pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
