@@ -2,7 +2,7 @@
 
 use ftlab_config::{Base, ConfigError, Override, resolve};
 use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};
-use ftlab_core::config::{ByPageType, Key, Kind, SizeMix, SlcSize, Value};
+use ftlab_core::config::{ByPageType, ByteRange, Key, Kind, SizeMix, SlcSize, Value};
 use ftlab_files::settings::all;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -86,6 +86,11 @@ fn legal(key: &Key, roll: u64, pick: usize) -> (String, Value) {
                 _ => (format!("{one}+dynamic:{other}"), fixed, Some(most)),
             };
             (text, Value::SlcSize(SlcSize { fixed, dynamic }))
+        }
+        Kind::ByteRange { max } => {
+            let (from, to) = (within(0, max / 2), within(max / 2 + 1, max));
+            let text = format!("{} .. {}", spelled(BYTES, from, pick), BYTES.format(to));
+            (text, Value::ByteRange(ByteRange { from, to }))
         }
         Kind::Path => {
             const PATHS: [&str; 5] = ["a.csv", "/x/é \"q\" 'r'\\n.gz", "\u{1b}[31m", "日本\n語", " # "];

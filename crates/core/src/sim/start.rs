@@ -54,6 +54,15 @@ pub fn run_tenants(
     Simulation::several(settings, prepared, sources)?.run(observer)
 }
 
+/// Returns when the first request arrives, ns; `None` if that is not known yet.
+fn first_arrival_ns(feed: &Feed) -> Option<u64> {
+    match feed {
+        Feed::Submitted(_) => None,
+        _ if feed.next_ns() == NEVER => Some(0),
+        _ => Some(feed.next_ns()),
+    }
+}
+
 impl<'a> Simulation<'a> {
     /// Makes a simulation of a device at time 0, for submitted requests. The device was prepared for the same
     /// settings, or for settings with the same [`Identity`].
@@ -121,11 +130,7 @@ impl<'a> Simulation<'a> {
             device.keep_lookups(&ftl);
         }
         device.keep_versions(check && matches!(feed, Feed::Above(_)));
-        let first_ns = match &feed {
-            Feed::Submitted(_) => None,
-            _ if feed.next_ns() == NEVER => Some(0),
-            _ => Some(feed.next_ns()),
-        };
+        let first_ns = first_arrival_ns(&feed);
         let tenants = Tenants::new(settings).map(Box::new);
         if tenants.is_some() {
             device.keep_ledger();

@@ -8,7 +8,7 @@ use super::settings::Workload;
 use crate::config::section::{ANY_TIME, Section, count, defaults, keys};
 use crate::config::{ByteRange, Key, Kind, Values, choice, path, section};
 
-/// The table whose keys stand for those of every tenant; no tenant may have this name.
+/// The table whose keys stand for those of every tenant; a tenant may have this name too, if it has a load.
 pub const PLACEHOLDER: &str = "NAME";
 
 /// The largest number of tenants.
@@ -80,9 +80,9 @@ impl Tenants {
 /// Returns the path of the key that a tenant's key stands for: `workload.trace` for `tenant.a.trace`, and
 /// `tenant.NAME.weight` for `tenant.a.weight`; `None` if the path is not below a tenant's table.
 pub fn stands_for(path: &str) -> Option<String> {
-    let (name, leaf) = path.strip_prefix("tenant.")?.split_once('.')?;
+    let (_, leaf) = path.strip_prefix("tenant.")?.split_once('.')?;
     let own = format!("tenant.{PLACEHOLDER}.{leaf}");
-    if name == PLACEHOLDER || keys::<Own>().iter().any(|key| key.path == own) {
+    if keys::<Own>().iter().any(|key| key.path == own) {
         return Some(own);
     }
     Some(format!("workload.{leaf}"))
@@ -92,6 +92,13 @@ pub fn stands_for(path: &str) -> Option<String> {
 pub fn may_have(path: &str) -> bool {
     let of_host = ["workload.fio_job", "workload.tenants"];
     path.starts_with("workload.") && !of_host.contains(&path) && !path.starts_with("workload.benchmark")
+}
+
+/// Whether a load was stated for a tenant with the name [`PLACEHOLDER`].
+fn has_load(values: &Values) -> bool {
+    ["trace", "synthetic.requests"]
+        .iter()
+        .any(|leaf| values.contains_key(&*format!("tenant.{PLACEHOLDER}.{leaf}")))
 }
 
 /// Declares the keys under [`PLACEHOLDER`], which have no values themselves.
@@ -106,7 +113,7 @@ impl Section for Tenants {
             let Some((name, _)) = stated.strip_prefix("tenant.").and_then(|rest| rest.split_once('.')) else {
                 continue;
             };
-            if name == PLACEHOLDER {
+            if name == PLACEHOLDER && !has_load(values) {
                 continue;
             }
             if tenants.last().is_none_or(|(last, _)| last != name) {
