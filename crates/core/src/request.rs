@@ -298,7 +298,7 @@ impl<const KIND: usize> Links<KIND> {
     }
 
     /// Removes and returns the first request. Its link to the request behind it stays readable ([`Pool::behind`]).
-    #[inline]
+    #[inline(always)] // for every request
     pub fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
         let id = self.head;
         if id == NONE {

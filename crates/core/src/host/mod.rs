@@ -203,8 +203,10 @@ impl Host {
     /// Returns the first of the requests that go next from the queue whose turn it is.
     #[inline(always)] // for every request
     fn decide(&mut self, now_ns: u64, arrivals: &mut impl Arrivals, device: &impl DeviceView) -> Option<u32> {
-        let late = self.lane.late(now_ns, &mut self.pool);
-        late.or_else(|| self.choose(now_ns, arrivals, device))
+        match self.lane.late(now_ns, &mut self.pool) {
+            Some(id) => Some(id),
+            None => self.choose(now_ns, arrivals, device),
+        }
     }
 
     /// Whether the next chosen request has to wait before it may go to the device; nothing is admitted meanwhile.
@@ -311,7 +313,7 @@ impl Host {
     }
 
     /// Lets the scheduler decide which requests go next; returns the first of them, if there is one.
-    #[inline]
+    #[inline(always)] // for every request
     fn choose(&mut self, now_ns: u64, arrivals: &mut impl Arrivals, device: &impl DeviceView) -> Option<u32> {
         let Host { lane: Lane { sched, ages, pending, .. }, pool, blocks, .. } = self;
         let decision =
