@@ -1,10 +1,11 @@
 //! What a text layout provides (a [`Parser`]), and the rows made from its lines.
 
 use crate::depth::Depth;
-use crate::devices::Devices;
+use crate::devices::{DEVICE_STRIDE, Devices};
 pub(crate) use crate::fields::Trouble;
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
+use crate::streams::Streams;
 use ftlab_core::workload::{Op, Record, SourceError};
 use std::collections::BTreeMap;
 
@@ -30,6 +31,11 @@ pub(crate) trait Rows: Send {
     /// Whether requests may have streams; may be asked before the first row.
     fn has_streams(&mut self) -> Result<bool, SourceError> {
         Ok(false)
+    }
+
+    /// Returns the names of the streams seen so far, from stream 1 on; none where streams have no names.
+    fn stream_names(&self) -> &[String] {
+        &[]
     }
 }
 
@@ -65,7 +71,12 @@ impl Row {
 
     /// Makes a request, with or without flags.
     pub(crate) fn flagged(time_ns: u64, op: Op, [offset, size]: [u64; 2], flags: u8) -> Row {
-        Row::of(Record { time_ns, op, offset, size, line: 0, flags, stream: 0 })
+        Row::streamed(time_ns, op, [offset, size], flags, 0)
+    }
+
+    /// Makes a request of a stream, with or without flags.
+    pub(crate) fn streamed(time_ns: u64, op: Op, [offset, size]: [u64; 2], flags: u8, stream: u16) -> Row {
+        Row::of(Record { time_ns, op, offset, size, line: 0, flags, stream })
     }
 
     /// Makes a request, with or without flags and stream.
@@ -115,6 +126,8 @@ pub(crate) trait Parser: Default + Send {
     const HEADER: fn(&[u8]) -> bool = |_| false;
     /// Sample lines, for tests to read and to damage.
     const SAMPLE: &'static str;
+    /// Bytes of the range of each device, file or block that a line names.
+    const STRIDE: u64 = DEVICE_STRIDE;
 
     /// Makes a parser that has seen no line.
     fn new(_: &Options) -> Self {
@@ -139,7 +152,12 @@ pub(crate) trait Parser: Default + Send {
 
     /// Whether requests may have streams; may be asked once the parser is prepared.
     fn has_streams(&self) -> bool {
-        false
+        self.streams().is_some()
+    }
+
+    /// Returns the streams that lines name; `None` if they name none.
+    fn streams(&self) -> Option<&Streams> {
+        None
     }
 }
 
@@ -165,7 +183,7 @@ impl<P: Parser> TextRows<P> {
             path: path.to_owned(),
             lines,
             parser,
-            devices: Devices::default(),
+            devices: Devices::spaced(P::STRIDE),
             skip_bad: options.skip_bad,
             bad: 0,
             dropped: Dropped::new(),
@@ -265,6 +283,10 @@ impl<P: Parser> Rows for TextRows<P> {
 
     fn has_streams(&mut self) -> Result<bool, SourceError> {
         Ok(self.parser.has_streams())
+    }
+
+    fn stream_names(&self) -> &[String] {
+        self.parser.streams().map_or(&[], Streams::names)
     }
 }
 
