@@ -140,7 +140,7 @@ fn baleen_of_each_year() {
     assert!(text.starts_with("trace:1: op_name is \"7\", not 1, 2 or 5"), "{text}");
 }
 
-/// A record of vscsi: command, bytes, sector, microseconds.
+/// Makes a record of vscsi: command, bytes, sector, microseconds.
 fn vscsi(version: u8, (command, bytes, sector, us): (u16, u32, u64, u64)) -> Vec<u8> {
     let head = [command, u16::from(version) << 8].map(u16::to_le_bytes).concat();
     let counts = [1, bytes, 2].map(u32::to_le_bytes).concat();
@@ -171,13 +171,13 @@ fn vscsi_of_both_versions() {
     }
 }
 
-/// A header of lcs with this version.
+/// Makes a header of lcs with this version.
 fn lcs_header(version: u64) -> Vec<u8> {
     let magic = 0x1234_5678_9abc_def0_u64.to_le_bytes();
     [&magic[..], &version.to_le_bytes(), &[0xee; 8192 - 24], &magic].concat()
 }
 
-/// A record of lcs: second, sector, bytes, operation, tenant.
+/// Makes a record of lcs: second, sector, bytes, operation, tenant.
 fn lcs(version: u64, (second, sector, bytes, op, tenant): (u32, u64, u32, u32, u32)) -> Vec<u8> {
     let begin = [&second.to_le_bytes()[..], &sector.to_le_bytes(), &bytes.to_le_bytes()].concat();
     let (named, next) = ((tenant << 8 | op).to_le_bytes(), (-1_i64).to_le_bytes());
@@ -234,8 +234,8 @@ fn lcs_with_a_format() {
     assert_eq!(both("lcs", &content), (vec![(0, 'W', 4096, 4096)], vec![1]));
     for (fields, message) in [
         ([0, 2, 6, 0, 0, 0, 0, 0], "the header names no field for the object"),
-        ([4, 2, 6, 0, 0, 0, 0, 0], "field 4 of the header's format is no whole number"),
-        ([7, 2, 6, 0, 0, 0, 0, 0], "field 7 of the header's format is no whole number"),
+        ([4, 2, 6, 0, 0, 0, 0, 0], "field 4 of the header's format is not a whole number"),
+        ([7, 2, 6, 0, 0, 0, 0, 0], "field 7 of the header's format is not a whole number"),
     ] {
         let text = failure([made("<HIBfQq", fields), vec![0; 27]].concat(), &Options::default());
         assert!(text.starts_with(&format!("trace: row 1: {message}")), "{text}");

@@ -25,7 +25,7 @@ fn header(line: &[u8]) -> Option<Header<8>> {
     (header.has(3) || header.has(4)).then_some(header)
 }
 
-/// Whether a line is what bpftrace says of itself.
+/// Whether a line is about bpftrace itself, not about a request.
 fn is_message(line: &[u8]) -> bool {
     line.starts_with(b"Attaching ") || line.starts_with(b"Attached ") || line.starts_with(b"Lost ")
 }

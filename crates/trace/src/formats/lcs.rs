@@ -109,7 +109,7 @@ impl Shape {
             0 => Ok(None),
             number => match fields.get(number - 1) {
                 Some(&(field, true)) => Ok(Some(field)),
-                _ => Err(format!("field {number} of the header's format is no whole number")),
+                _ => Err(format!("field {number} of the header's format is not a whole number")),
             },
         };
         let need =
