@@ -153,6 +153,7 @@ pub(crate) const fn format<R: Reader + 'static>(name: &'static str) -> Binary {
             name,
             stamps: R::STAMPS,
             recognised: Recognised::Never,
+            sources: &[],
             sample: R::SAMPLE,
             rows: rows::<R>,
             probe: |_, _| Probe { good: 0, bad: 0 },

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Folder, Short, drain, failure, read, rows, short, with};
+use ftlab_core::settings::StreamsOf;
 use ftlab_core::workload::Record;
 use ftlab_trace::{DEVICE_STRIDE, Options, StreamCount, convert_csv, info, open};
 
@@ -262,6 +263,55 @@ fn oracle_general_with_operations() {
     assert_eq!(summary.dropped["other_op"], 1);
     assert_eq!(summary.notes[0], "1 requests name no operation: they are reads");
     assert_eq!(info(&path, &Options::default()).unwrap().format, "oracle-general-op");
+}
+
+/// What a layout names besides its streams becomes one if that is asked for, and changes nothing else.
+#[test]
+fn processes_and_volumes_become_streams_if_asked_for() {
+    let asked = |of: StreamsOf| Options { streams: of, ..Options::default() };
+    let (process, volume) = (StreamsOf::Process, StreamsOf::Volume);
+    let msr = "10,src1,1,Read,512,512,1\n20,src1,2,Read,512,512,1\n30,src2,1,Read,0,512,1\n40,src1,1,Read,0,512,1\n";
+    let blkparse = "8,0 0 1 0.1 31 Q R 8 + 8 [a]\n8,16 0 2 0.2 32 Q FWS 8 + 8 [b]\n8,0 0 3 0.3 31 Q FN [a]\n";
+    let mobile = "proces,device,rw_flag,sector,size,timestamp\na,b-1,8,R,8,16,1\nc,9,R,8,16,1\n,9,R,8,16,1\n";
+    let fiu = "1 5 x 8 8 W 6 0 5ab\n2 5 x 8 8 R 8 1\n3 6 y 8 8 R 8 1\n";
+    for (content, of, expected, names) in [
+        (msr, volume, vec![1, 2, 3, 1], vec!["src1,1", "src1,2", "src2,1"]),
+        ("0,1,512,W,0\n3,1,512,R,1\n0,8,512,R,2\n", volume, vec![1, 2, 1], vec!["0", "3"]),
+        ("Timestamp,Response,IOType,LUN,Offset,Size\n1,,R,4,0,512\n", volume, vec![1], vec!["4"]),
+        ("419,W,8192,512,15\n725,R,8192,512,16\n", volume, vec![1, 2], vec!["419", "725"]),
+        ("1538323200,8,8,0,1063\n1538323201,8,8,1,1064\n", volume, vec![1, 2], vec!["1063", "1064"]),
+        (blkparse, process, vec![1, 2, 2, 1], vec!["31", "32"]),
+        (blkparse, volume, vec![1, 2, 2, 1], vec!["8,0", "8,16"]),
+        (mobile, process, vec![1, 2, 0], vec!["a,b-1", "c"]),
+        (mobile, volume, vec![1, 2, 2], vec!["8", "9"]),
+        (fiu, process, vec![1, 1, 2], vec!["5", "6"]),
+        (fiu, volume, vec![1, 2, 2], vec!["6 0", "8 1"]),
+        (
+            "7 D read 0 512 0.1 0 x\n8 C read 0 512 0.1 0 x\n9 D read 0 512 0.2 0 x\n",
+            process,
+            vec![1, 2],
+            vec!["7", "9"],
+        ),
+    ] {
+        let (plain, _) = read(content, &Options::default()).unwrap();
+        let (records, _) = read(content, &asked(of)).unwrap();
+        assert_eq!(streamed(&records), (short(&plain), expected), "{content}");
+        assert!(plain.iter().all(|record| record.stream == 0));
+        let folder = Folder::new();
+        let path = folder.file("trace", content);
+        assert!(open(&path, &asked(of)).unwrap().has_streams().unwrap());
+        let found = info(&path, &asked(of)).unwrap().streams;
+        assert_eq!(found.into_iter().filter_map(|each| each.name).collect::<Vec<_>>(), names, "{content}");
+    }
+    let named = Options { format: "mqsim".into(), ..asked(volume) };
+    assert_eq!(streamed(&read("1 3 8 8 1\n2 4 8 8 1\n", &named).unwrap().0).1, [1, 2]);
+    for (content, of) in [(msr, process), ("time_ns,op,offset,size\n0,R,0,512\n", volume)] {
+        let text = failure(content, &asked(of));
+        assert!(
+            text.contains(&format!("lines name no {}", of.name())) && text.contains("workload.streams"),
+            "{text}"
+        );
+    }
 }
 
 /// The figures of streams have the names that the trace gives them, and a conversion keeps their numbers.

@@ -6,6 +6,7 @@ use crate::lines::Lines;
 use crate::options::Options;
 use crate::text::{Parser, Row, Rows, TextRows, Trouble};
 pub(crate) use crate::text::{Recognised, Stamps};
+use ftlab_core::settings::StreamsOf;
 
 /// A text layout.
 pub(crate) struct Format {
@@ -13,6 +14,8 @@ pub(crate) struct Format {
     pub(crate) name: &'static str,
     pub(crate) stamps: Stamps,
     pub(crate) recognised: Recognised,
+    /// What a line names besides the streams that the layout has.
+    pub(crate) sources: &'static [StreamsOf],
     /// Some lines of the layout, or a small file of it.
     pub(crate) sample: &'static [u8],
     /// Makes the rows of an opened file.
@@ -35,6 +38,7 @@ const fn format<P: Parser + 'static>(name: &'static str) -> Format {
         name,
         stamps: P::STAMPS,
         recognised: P::RECOGNISED,
+        sources: P::SOURCES,
         sample: P::SAMPLE.as_bytes(),
         rows: rows::<P>,
         probe: probe::<P>,
