@@ -20,8 +20,12 @@
 //! A trace of several devices (or files, in a fio log) gives each of them its own address range of [`DEVICE_STRIDE`]
 //! bytes, in order of first appearance; a trace of one device keeps its addresses.
 //!
+//! What a layout names as the source of a request (a process, an application, a user, a tenant), or what
+//! [`Options::streams`] asks for, has the streams 1, 2, ... in order of first appearance.
+//!
 //! A trace streams: memory depends on the rows held, on the duplicate window, on the requests of one second
-//! (layouts in whole seconds) and, for `compact`, on the pages touched, never on the length of the file.
+//! (layouts in whole seconds), on the devices and streams named and, for `compact`, on the pages touched, never on the
+//! length of the file.
 
 mod actions;
 pub mod atomic;
