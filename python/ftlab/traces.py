@@ -34,6 +34,7 @@ CHUNK_ROWS = 1 << 18
 """The number of rows that are read at a time, and that a row group of Parquet has."""
 
 _OPS = ("R", "W", "T", "F")
+_STREAMS_SHOWN = 16
 # The generator's region must fit on its device, so this is the largest possible device (about 8 TiB).
 _LARGEST_DEVICE = (
     '[flash]\nblocks_per_plane = 16777216\npages_per_block = 127\n[ftl]\nover_provisioning = "1%"\n'
@@ -382,12 +383,30 @@ def info_text(found: dict[str, Any]) -> str:
             f"sizes: mean {size(round(found['mean_size_bytes']))}; most frequent "
             + ", ".join(f"{size(each['bytes'])} ({count(each['requests'])})" for each in found["sizes"]),
         ]
+    lines += _streams_text(found["streams"])
     lines += [f"dropped: {count(number)} {reason}" for reason, number in found["dropped"].items()]
     if found["out_of_order"]:
         lines.append(f"out of order: {count(found['out_of_order'])} stamps raised to the one before")
     lines += [f"note: {note}" for note in found["notes"]]
     lines += [f"doubtful: {doubt}" for doubt in found["doubts"]] or ["nothing doubtful"]
     return "\n".join(lines) + "\n"
+
+
+def _streams_text(streams: list[dict[str, Any]]) -> list[str]:
+    """Describes the streams that have the most requests, in the order of their numbers."""
+    if not streams:
+        return []
+    largest = sorted(streams, key=lambda each: -each["requests"])[:_STREAMS_SHOWN]
+    lines = [f"streams: {count(len(streams))}"]
+    for each in sorted(largest, key=lambda each: each["stream"]):
+        name = f" ({each['name']})" if each["name"] else ""
+        lines.append(
+            f"    {each['stream']}{name}: {count(each['requests'])} requests ({percent(each['share'])}),"
+            f" {size(each['bytes_read'])} read, {size(each['bytes_written'])} written"
+        )
+    if len(largest) < len(streams):
+        lines.append(f"    and {count(len(streams) - len(largest))} with fewer requests (--json has all)")
+    return lines
 
 
 def summary_text(summary: dict[str, Any]) -> str:

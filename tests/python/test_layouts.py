@@ -1,4 +1,4 @@
-"""Layouts in which people have traces and jobs: FIU, binary blktrace, oracleGeneral, fio's job files."""
+"""Layouts in which people have traces and jobs: FIU, binary blktrace, oracleGeneral, io-tracer, fio jobs."""
 
 from __future__ import annotations
 
@@ -105,6 +105,46 @@ def test_oracle_general(cli: Cli) -> None:
     (cli.directory / "keys").write_bytes(struct.pack("<IQIq", 1, 2**63, 100, -1))
     done = cli("trace", "info", "keys", "--format", "oracle-general")
     assert done.stderr.startswith("error: keys: row 1: object 9223372036854775808 is not a sector")
+
+
+IO_TRACER = """timestamp,operation,pid,tid,command,sector,size,latency_ms,device,flags
+2024-01-15 10:30:45.5,write,12,12,sh,8,4096,0,8:0,sync
+2024-01-15 10:30:45.6,read,7,7,"a, b",16,512,0,8:0,
+2024-01-15 10:30:45.7,read,12,12,sh,16,512,0,8:0,
+"""
+
+
+def test_streams_are_listed_and_kept(cli: Cli) -> None:
+    (cli.directory / "ds.csv.gz").write_bytes(gzip.compress(IO_TRACER.encode()))
+    lines = cli.ok("trace", "info", "ds.csv.gz").splitlines()
+    at = lines.index("streams: 2")
+    assert lines[at + 1 : at + 3] == [
+        "    1 (12 sh): 2 requests (66.67 %), 512 B read, 4 KiB written",
+        "    2 (7 a, b): 1 requests (33.33 %), 512 B read, 0 B written",
+    ]
+    named = json.loads(cli.ok("trace", "info", "ds.csv.gz", "--json", "-"))
+    counts = [
+        {key: value for key, value in each.items() if key not in ("name", "share")}
+        for each in named["streams"]
+    ]
+    assert named["format"] == "io-tracer"
+    assert [each["name"] for each in named["streams"]] == ["12 sh", "7 a, b"]
+    for target in ("out.csv", "out.parquet"):
+        cli.ok("trace", "convert", "ds.csv.gz", target)
+        found = json.loads(cli.ok("trace", "info", target, "--json", "-"))["streams"]
+        assert [{**each, "share": None} for each in found] == [
+            {**each, "name": None, "share": None} for each in counts
+        ]
+        assert head(cli, target) == head(cli, "ds.csv.gz")
+
+
+def test_the_streams_with_most_requests_are_listed(cli: Cli) -> None:
+    rows = [f"{at},W,{at * 512},512,{at % 20}" for at in range(50)]
+    (cli.directory / "many.csv").write_text("\n".join(["time_ns,op,offset,size,stream", *rows]) + "\n")
+    lines = cli.ok("trace", "info", "many.csv").splitlines()
+    at = lines.index("streams: 20")
+    assert [line.split(":")[0].strip() for line in lines[at + 1 : at + 17]] == [str(n) for n in range(16)]
+    assert lines[at + 17] == "    and 4 with fewer requests (--json has all)"
 
 
 def test_a_fio_job_as_people_have_them(cli: Cli) -> None:

@@ -11,7 +11,9 @@ pub use crate::ftl::settings::Ftl;
 pub use crate::ftl::settings::GcBackground;
 pub use crate::host::settings::Host;
 pub use crate::metrics::Results;
-pub use crate::workload::settings::{Arrival, BurstOps, OutOfRange, Pattern, Replay, Synthetic, Workload};
+pub use crate::workload::settings::{
+    Arrival, BurstOps, OutOfRange, Pattern, Replay, StreamsOf, Synthetic, Workload,
+};
 
 section! {
     /// Settings of the stack, from the block layer down. Each layer's settings have those of the layer below as a

@@ -3,15 +3,16 @@
 use crate::formats::{Format, Probe};
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
+use crate::streams::Streams;
 use crate::text::{BEYOND, Dropped, Recognised, Row, Rows, Stamps, Trouble, bad_row};
 use ftlab_core::workload::{Record, SourceError};
 
-/// A binary layout: records of a fixed length, each possibly followed by more bytes.
+/// A binary layout: perhaps a header, then records of one length, each possibly followed by more bytes.
 pub(crate) trait Reader: Send + Sized {
-    /// Bytes of a record.
-    const RECORD: usize;
     /// What the layout's stamps mean.
     const STAMPS: Stamps = Stamps::Clock;
+    /// A small file, for tests to read and to damage.
+    const SAMPLE: &'static [u8];
 
     /// Makes a reader for a file with this name and beginning.
     fn new(path: &str, head: &[u8]) -> Self;
@@ -19,12 +20,25 @@ pub(crate) trait Reader: Send + Sized {
     /// Whether a file is of this layout, judging by its name and beginning.
     fn is_one(path: &str, head: &[u8]) -> bool;
 
+    /// Returns the number of bytes before the first record.
+    fn header(&self) -> usize {
+        0
+    }
+
+    /// Returns the number of bytes of a record, at least 1.
+    fn record(&self) -> usize;
+
     /// Reads a record; returns it with the number of bytes that follow it and are to be skipped.
     fn read(&mut self, record: &[u8]) -> Result<(Row, usize), Trouble>;
 
     /// Returns notes for people who read the figures.
     fn notes(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Returns the streams that records name; `None` if they name none.
+    fn streams(&self) -> Option<&Streams> {
+        None
     }
 }
 
@@ -51,9 +65,10 @@ impl<R: Reader> Records<R> {
     }
 
     fn read(&mut self) -> Result<Option<Result<Row, Trouble>>, SourceError> {
-        let Some(record) = self.bytes.take(R::RECORD)? else { return Ok(None) };
-        if record.len() < R::RECORD {
-            let message = format!("the file ends within a record of {} B", R::RECORD);
+        let bytes = self.reader.record();
+        let Some(record) = self.bytes.take(bytes)? else { return Ok(None) };
+        if record.len() < bytes {
+            let message = format!("the file ends within a record of {bytes} B");
             return Ok(Some(Err(Trouble::Line(message))));
         }
         Ok(Some(match self.reader.read(record) {
@@ -68,6 +83,9 @@ impl<R: Reader> Records<R> {
 
 impl<R: Reader> Rows for Records<R> {
     fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        if self.number == 0 {
+            self.bytes.take(self.reader.header())?;
+        }
         while !self.done {
             self.number += 1;
             let line = self.number;
@@ -104,6 +122,14 @@ impl<R: Reader> Rows for Records<R> {
     fn notes(&self) -> Vec<String> {
         self.reader.notes()
     }
+
+    fn has_streams(&mut self) -> Result<bool, SourceError> {
+        Ok(self.reader.streams().is_some())
+    }
+
+    fn stream_names(&self) -> &[String] {
+        self.reader.streams().map_or(&[], Streams::names)
+    }
 }
 
 fn rows<R: Reader + 'static>(path: &str, bytes: Lines, options: &Options) -> Box<dyn Rows> {
@@ -127,7 +153,8 @@ pub(crate) const fn format<R: Reader + 'static>(name: &'static str) -> Binary {
             name,
             stamps: R::STAMPS,
             recognised: Recognised::Never,
-            sample: "",
+            sources: &[],
+            sample: R::SAMPLE,
             rows: rows::<R>,
             probe: |_, _| Probe { good: 0, bad: 0 },
         },

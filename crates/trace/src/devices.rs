@@ -7,8 +7,9 @@ use rustc_hash::FxHashMap;
 pub const DEVICE_STRIDE: u64 = 1 << 46;
 
 /// Gives each device its own range, in order of first appearance.
-#[derive(Default)]
 pub(crate) struct Devices {
+    /// Bytes from the start of one device to the start of the next.
+    stride: u64,
     last: Box<[u8]>,
     last_base: u64,
     bases: FxHashMap<Box<[u8]>, u64>,
@@ -18,7 +19,33 @@ pub(crate) struct Devices {
     first_is_long: bool,
 }
 
+impl Default for Devices {
+    fn default() -> Devices {
+        Devices::spaced(DEVICE_STRIDE)
+    }
+}
+
 impl Devices {
+    /// Makes ranges of this many bytes.
+    pub(crate) fn spaced(stride: u64) -> Devices {
+        Devices {
+            stride,
+            last: Box::default(),
+            last_base: 0,
+            bases: FxHashMap::default(),
+            names: Vec::new(),
+            first_is_long: false,
+        }
+    }
+
+    /// Returns the size of a range, for people.
+    fn range(&self) -> String {
+        match self.stride {
+            large if large >= 1 << 40 => format!("{} TiB", large >> 40),
+            small => format!("{} MiB", small >> 20),
+        }
+    }
+
     /// Returns the trace-wide address of `offset` on the device named `key`.
     ///
     /// # Errors
@@ -28,7 +55,7 @@ impl Devices {
         if *self.last != *key || self.bases.is_empty() {
             self.select(key)?;
         }
-        if offset >= DEVICE_STRIDE || DEVICE_STRIDE - offset < size {
+        if offset >= self.stride || self.stride - offset < size {
             self.long_request(offset, size)?;
         }
         Ok(self.last_base + offset)
@@ -38,10 +65,10 @@ impl Devices {
     fn long_request(&mut self, offset: u64, size: u64) -> Result<(), Trouble> {
         if self.bases.len() > 1 {
             return Err(Trouble::Line(format!(
-                "{size} B at byte {offset} of device {} do not fit into the {} TiB that each device \
+                "{size} B at byte {offset} of device {} do not fit into the {} that each device \
                  of a trace of several gets",
                 shown(&self.last),
-                DEVICE_STRIDE >> 40
+                self.range()
             )));
         }
         self.first_is_long = true;
@@ -63,18 +90,18 @@ impl Devices {
 
     fn add(&mut self, key: &[u8]) -> Result<u64, Trouble> {
         let count = self.bases.len() as u64;
-        if count > u64::MAX / DEVICE_STRIDE {
+        if count > u64::MAX / self.stride {
             return Err(Trouble::Input(format!("more than {count} devices in one trace")));
         }
         if count == 1 && self.first_is_long {
             return Err(Trouble::Input(format!(
-                "a second device ({}) appears, and the first does not fit into the {} TiB that each \
+                "a second device ({}) appears, and the first does not fit into the {} that each \
                  device of a trace of several gets",
                 shown(key),
-                DEVICE_STRIDE >> 40
+                self.range()
             )));
         }
-        let base = count * DEVICE_STRIDE;
+        let base = count * self.stride;
         self.bases.insert(key.into(), base);
         if self.names.len() < 8 {
             self.names.push(shown(key));
@@ -89,10 +116,10 @@ impl Devices {
         }
         let more = if self.bases.len() > self.names.len() { ", ..." } else { "" };
         vec![format!(
-            "{} devices ({}{more}): each has its own range of {} TiB, in this order",
+            "{} devices ({}{more}): each has its own range of {}, in this order",
             self.bases.len(),
             self.names.join(", "),
-            DEVICE_STRIDE >> 40
+            self.range()
         )]
     }
 }
@@ -111,6 +138,14 @@ mod tests {
         assert_eq!(devices.place(b"0", DEVICE_STRIDE - 512, 512).unwrap(), 2 * DEVICE_STRIDE - 512);
         assert!(devices.place(b"0", DEVICE_STRIDE - 512, 513).is_err());
         assert!(devices.notes()[0].starts_with("2 devices (3, 0)"));
+    }
+
+    #[test]
+    fn ranges_may_be_smaller() {
+        let mut devices = Devices::spaced(64 << 20);
+        assert_eq!([b"a", b"b", b"a"].map(|key| devices.place(key, 5, 1).unwrap()), [5, (64 << 20) + 5, 5]);
+        assert!(devices.place(b"b", 64 << 20, 1).is_err());
+        assert!(devices.notes()[0].ends_with("each has its own range of 64 MiB, in this order"));
     }
 
     #[test]

@@ -97,6 +97,63 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
+/// Fields separated by blanks or commas, or both.
+pub(crate) struct Blanks<'a>(&'a [u8]);
+
+impl<'a> Blanks<'a> {
+    /// Splits `line` into fields.
+    pub(crate) fn of(line: &'a [u8]) -> Blanks<'a> {
+        Blanks(line)
+    }
+}
+
+impl<'a> Iterator for Blanks<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let apart = |byte: &u8| matches!(byte, b' ' | b'\t' | b',');
+        let start = self.0.iter().position(|byte| !apart(byte))?;
+        let text = &self.0[start..];
+        let end = text.iter().position(apart).unwrap_or(text.len());
+        self.0 = &text[end..];
+        Some(&text[..end])
+    }
+}
+
+/// Comma-separated fields, of which some may be in quotation marks, as Python's csv module writes them. A mark within
+/// such a field stays doubled.
+pub(crate) struct Quoted<'a>(Commas<'a>);
+
+impl<'a> Quoted<'a> {
+    /// Splits `line` into fields.
+    pub(crate) fn of(line: &'a [u8]) -> Quoted<'a> {
+        Quoted(Commas::of(line))
+    }
+}
+
+impl<'a> Iterator for Quoted<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let [b'"', rest @ ..] = self.0.0? else { return self.0.next() };
+        // A mark that is followed by another one does not end the field.
+        let mut end = 0;
+        loop {
+            end += memchr(b'"', &rest[end..]).unwrap_or(rest.len() - end);
+            if rest.get(end + 1) != Some(&b'"') {
+                break;
+            }
+            end += 2;
+        }
+        self.0 = Commas(Some(&rest[(end + 1).min(rest.len())..]));
+        // What is left up to the comma is nothing.
+        self.0.next();
+        Some(&rest[..end])
+    }
+}
+
 /// Parses a whole number.
 #[inline]
 pub(crate) fn whole(text: &[u8], name: &'static str) -> Result<u64, Trouble> {
@@ -167,6 +224,18 @@ mod tests {
         let words: Vec<_> = Words::of(b"  8,16 \t 0 x").collect();
         assert_eq!(words, [&b"8,16"[..], b"0", b"x"]);
         assert_eq!(Words::of(b" \t").count(), 0);
+        let fields: Vec<_> = Blanks::of(b" 1, W,\t8 ").collect();
+        assert_eq!(fields, [&b"1"[..], b"W", b"8"]);
+    }
+
+    #[test]
+    fn quoted_fields_may_hold_commas() {
+        let split = |line: &'static str| Quoted::of(line.as_bytes()).collect::<Vec<_>>();
+        assert_eq!(split("1,\"a, b\",2"), [&b"1"[..], b"a, b", b"2"]);
+        assert_eq!(split("\"a \"\"b\"\"\",\"\",x"), [&b"a \"\"b\"\""[..], b"", b"x"]);
+        assert_eq!(split("\"a"), [&b"a"[..]]);
+        assert_eq!(split("\"a\""), [&b"a"[..]]);
+        assert_eq!(split("1,"), [&b"1"[..], b""]);
     }
 
     #[test]

@@ -66,6 +66,8 @@ pub struct Info {
     pub mean_size_bytes: Option<f64>,
     /// The most frequent sizes, most frequent first.
     pub sizes: Vec<SizeCount>,
+    /// What each stream has, in the order of their numbers; empty if the layout has no streams.
+    pub streams: Vec<StreamCount>,
     /// Number of stamps that were smaller than an earlier one and were raised to it.
     pub out_of_order: u64,
     /// Number of rows dropped, by reason.
@@ -83,6 +85,23 @@ pub struct SizeCount {
     pub bytes: u64,
     /// Number of requests of that size.
     pub requests: u64,
+}
+
+/// What the requests of a stream are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct StreamCount {
+    /// Number of the stream, as a request has it.
+    pub stream: u16,
+    /// What the trace calls it; `None` for stream 0, and in layouts whose streams are numbers.
+    pub name: Option<String>,
+    /// Number of requests.
+    pub requests: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Share of all requests, from 0 to 1.
+    pub share: f64,
 }
 
 /// Reads a trace to its end and computes its figures.
@@ -114,6 +133,8 @@ struct Counts {
     footprint: Footprint,
     sizes: FxHashMap<u64, u64>,
     uncounted_sizes: u64,
+    /// By stream, as far as one has a request.
+    streams: Vec<StreamCount>,
 }
 
 impl Counts {
@@ -121,6 +142,7 @@ impl Counts {
         let op = record.op as usize;
         self.requests[op] += 1;
         self.add_time(record.time_ns);
+        self.add_stream(record);
         if record.size == 0 {
             return;
         }
@@ -135,6 +157,33 @@ impl Counts {
         self.bits |= bits;
         touch(&mut self.footprint, record, page_bytes);
         self.add_size(record.size);
+    }
+
+    fn add_stream(&mut self, record: &Record) {
+        let stream = usize::from(record.stream);
+        if stream >= self.streams.len() {
+            self.streams.resize_with(stream + 1, StreamCount::default);
+        }
+        let count = &mut self.streams[stream];
+        count.requests += 1;
+        let bytes = match record.op {
+            Op::Read => &mut count.bytes_read,
+            Op::Write => &mut count.bytes_written,
+            Op::Trim | Op::Flush => return,
+        };
+        *bytes = bytes.saturating_add(record.size);
+    }
+
+    /// Returns the streams that have requests, with their names.
+    fn named_streams(self, names: &[String], requests: u64) -> Vec<StreamCount> {
+        let named = |(stream, count): (u16, StreamCount)| StreamCount {
+            stream,
+            name: usize::from(stream).checked_sub(1).and_then(|at| names.get(at).cloned()),
+            share: count.requests as f64 / requests as f64,
+            ..count
+        };
+        let seen = (0..=u16::MAX).zip(self.streams).filter(|(_, count)| count.requests > 0);
+        seen.map(named).collect()
     }
 
     fn add_time(&mut self, time_ns: u64) {
@@ -179,7 +228,7 @@ fn count(mut source: Pipeline, options: &Options) -> Result<Info, SourceError> {
         counts.add(&record, page_bytes);
         sanity.add(&record);
     }
-    let summary = source.summary();
+    let (summary, has_streams) = (source.summary(), source.has_streams()?);
     let [reads, writes, trims, flushes] = counts.requests;
     let requests = reads + writes + trims + flushes;
     let ranged = reads + writes + trims;
@@ -217,8 +266,12 @@ fn count(mut source: Pipeline, options: &Options) -> Result<Info, SourceError> {
         sequential_ratio: share(counts.sequential),
         mean_size_bytes: (ranged > 0).then(|| total as f64 / ranged as f64),
         sizes: counts.top_sizes(),
-        footprint_bytes: counts.footprint.finish().pages().saturating_mul(page_bytes),
+        footprint_bytes: std::mem::take(&mut counts.footprint).finish().pages().saturating_mul(page_bytes),
         page_bytes: options.page_bytes,
+        streams: match has_streams {
+            true => counts.named_streams(source.stream_names(), requests),
+            false => Vec::new(),
+        },
         out_of_order: summary.out_of_order,
         dropped: summary.dropped,
         notes,

@@ -6,7 +6,7 @@ use crate::lines::{Lines, input_error};
 use crate::options::Options;
 use crate::parquet;
 use crate::text::{Rows, Stamps};
-use ftlab_core::settings::OutOfRange;
+use ftlab_core::settings::{OutOfRange, StreamsOf};
 use ftlab_core::workload::SourceError;
 
 /// A function that starts another pass.
@@ -37,6 +37,7 @@ impl Input {
         let lines = Lines::open(path, &options.go_on)?;
         let compression = lines.compression();
         let format = detect::format(path, &lines, options)?;
+        check_streams(path, format.name, format.sources, options)?;
         if format.stamps == Stamps::Absent && !options.closed && options.capacity_bytes.is_some() {
             return Err(input_error(
                 path,
@@ -69,6 +70,7 @@ impl Input {
 
     /// Makes an input of rows from the caller.
     pub(crate) fn chunks(name: &str, mut make: MakeChunks, options: &Options) -> Result<Input, SourceError> {
+        check_streams(name, "parquet", &[], options)?;
         let (owned, again) = (name.to_owned(), options.clone());
         let mut restart = move || -> Result<Box<dyn Rows>, SourceError> {
             Ok(Box::new(ChunkRows::new(&owned, make(), &again)))
@@ -96,4 +98,25 @@ impl Input {
     pub(crate) fn place(&self, line: u64) -> String {
         if self.in_rows { format!("{}: row {line}", self.name) } else { format!("{}:{line}", self.name) }
     }
+}
+
+/// Fails if the options want streams of what the layout's lines do not name.
+fn check_streams(
+    path: &str,
+    format: &str,
+    sources: &[StreamsOf],
+    options: &Options,
+) -> Result<(), SourceError> {
+    let wanted = options.streams;
+    if wanted == StreamsOf::Layout || sources.contains(&wanted) {
+        return Ok(());
+    }
+    let wanted = wanted.name();
+    Err(input_error(
+        path,
+        &format!(
+            "read as {format}, whose lines name no {wanted} besides its streams, if it has any\n  \
+             leave out workload.streams = \"{wanted}\""
+        ),
+    ))
 }

@@ -20,8 +20,12 @@
 //! A trace of several devices (or files, in a fio log) gives each of them its own address range of [`DEVICE_STRIDE`]
 //! bytes, in order of first appearance; a trace of one device keeps its addresses.
 //!
+//! What a layout names as the source of a request (a process, an application, a user, a tenant), or what
+//! [`Options::streams`] asks for, has the streams 1, 2, ... in order of first appearance.
+//!
 //! A trace streams: memory depends on the rows held, on the duplicate window, on the requests of one second
-//! (layouts in whole seconds) and, for `compact`, on the pages touched, never on the length of the file.
+//! (layouts in whole seconds), on the devices and streams named and, for `compact`, on the pages touched, never on the
+//! length of the file.
 
 mod actions;
 pub mod atomic;
@@ -35,6 +39,7 @@ mod devices;
 mod fields;
 mod footprint;
 mod formats;
+mod header;
 mod info;
 mod input;
 mod lines;
@@ -47,6 +52,7 @@ mod range;
 mod requests;
 mod rwbs;
 mod sanity;
+mod streams;
 mod text;
 pub mod timeline;
 mod times;
@@ -55,7 +61,7 @@ pub use chunks::{Chunk, Chunks, MakeChunks};
 pub use convert::{convert_csv, write_csv};
 pub use devices::DEVICE_STRIDE;
 pub use formats::samples;
-pub use info::{Info, SizeCount, info};
+pub use info::{Info, SizeCount, StreamCount, info};
 pub use options::{GoOn, Options};
 pub use requests::{Further, RequestsCsv};
 pub use sanity::doubts;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ftlab_core::settings::{OutOfRange, Replay, Settings};
+use ftlab_core::settings::{OutOfRange, Replay, Settings, StreamsOf};
 
 /// How a trace is read: the keys of `[workload]`, and what they need to know about the device.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub struct Options {
     pub repeat: u64,
     /// What happens to addresses beyond the capacity.
     pub out_of_range: OutOfRange,
+    /// What a stream is.
+    pub streams: StreamsOf,
     /// User capacity of the device, bytes, a multiple of `page_bytes`. `None`: there is no device
     /// (info, convert, head), so that `error` and `wrap` do nothing and `compact` has no limit.
     pub capacity_bytes: Option<u64>,
@@ -65,6 +67,7 @@ impl Default for Options {
             speed: 1.0,
             repeat: 1,
             out_of_range: OutOfRange::Error,
+            streams: StreamsOf::Layout,
             capacity_bytes: None,
             page_bytes: 4096,
             closed: false,
@@ -86,6 +89,7 @@ impl Options {
             speed: workload.speed,
             repeat: workload.repeat,
             out_of_range: workload.out_of_range,
+            streams: workload.streams,
             capacity_bytes: Some(settings.user_bytes()),
             page_bytes: settings.ftl.logical_page_bytes,
             closed: workload.replay == Replay::Closed,

@@ -130,6 +130,11 @@ impl Pipeline {
         self.kept.wanted.rows.depth()
     }
 
+    /// Returns the names of the streams seen so far, from stream 1 on; none where streams have no names.
+    pub(crate) fn stream_names(&self) -> &[String] {
+        self.kept.wanted.rows.stream_names()
+    }
+
     /// Returns notes for people who read the figures.
     fn notes(&self) -> Vec<String> {
         let mut notes = self.kept.wanted.rows.notes();

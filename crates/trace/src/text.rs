@@ -1,10 +1,12 @@
 //! What a text layout provides (a [`Parser`]), and the rows made from its lines.
 
 use crate::depth::Depth;
-use crate::devices::Devices;
+use crate::devices::{DEVICE_STRIDE, Devices};
 pub(crate) use crate::fields::Trouble;
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
+use crate::streams::Streams;
+use ftlab_core::settings::StreamsOf;
 use ftlab_core::workload::{Op, Record, SourceError};
 use std::collections::BTreeMap;
 
@@ -30,6 +32,11 @@ pub(crate) trait Rows: Send {
     /// Whether requests may have streams; may be asked before the first row.
     fn has_streams(&mut self) -> Result<bool, SourceError> {
         Ok(false)
+    }
+
+    /// Returns the names of the streams seen so far, from stream 1 on; none where streams have no names.
+    fn stream_names(&self) -> &[String] {
+        &[]
     }
 }
 
@@ -65,7 +72,12 @@ impl Row {
 
     /// Makes a request, with or without flags.
     pub(crate) fn flagged(time_ns: u64, op: Op, [offset, size]: [u64; 2], flags: u8) -> Row {
-        Row::of(Record { time_ns, op, offset, size, line: 0, flags, stream: 0 })
+        Row::streamed(time_ns, op, [offset, size], flags, 0)
+    }
+
+    /// Makes a request of a stream, with or without flags.
+    pub(crate) fn streamed(time_ns: u64, op: Op, [offset, size]: [u64; 2], flags: u8, stream: u16) -> Row {
+        Row::of(Record { time_ns, op, offset, size, line: 0, flags, stream })
     }
 
     /// Makes a request, with or without flags and stream.
@@ -115,10 +127,19 @@ pub(crate) trait Parser: Default + Send {
     const HEADER: fn(&[u8]) -> bool = |_| false;
     /// Sample lines, for tests to read and to damage.
     const SAMPLE: &'static str;
+    /// Bytes of the range of each device, file or block that a line names.
+    const STRIDE: u64 = DEVICE_STRIDE;
+    /// What a line names besides the streams that the layout has.
+    const SOURCES: &'static [StreamsOf] = &[];
 
     /// Makes a parser that has seen no line.
     fn new(_: &Options) -> Self {
         Self::default()
+    }
+
+    /// Returns the name of the process or volume in a line that parses; asked only for what is in `SOURCES`.
+    fn source(_line: &[u8], _of: StreamsOf) -> Option<&[u8]> {
+        None
     }
 
     /// Prepares for a file with this beginning; called before the first line is parsed.
@@ -139,7 +160,12 @@ pub(crate) trait Parser: Default + Send {
 
     /// Whether requests may have streams; may be asked once the parser is prepared.
     fn has_streams(&self) -> bool {
-        false
+        self.streams().is_some()
+    }
+
+    /// Returns the streams that lines name; `None` if they name none.
+    fn streams(&self) -> Option<&Streams> {
+        None
     }
 }
 
@@ -149,6 +175,8 @@ pub(crate) struct TextRows<P> {
     lines: Lines,
     parser: P,
     devices: Devices,
+    /// What streams are instead of what the layout has as its streams.
+    sources: Option<(StreamsOf, Streams)>,
     skip_bad: u64,
     bad: u64,
     dropped: Dropped,
@@ -165,7 +193,8 @@ impl<P: Parser> TextRows<P> {
             path: path.to_owned(),
             lines,
             parser,
-            devices: Devices::default(),
+            devices: Devices::spaced(P::STRIDE),
+            sources: P::SOURCES.contains(&options.streams).then(|| (options.streams, Streams::default())),
             skip_bad: options.skip_bad,
             bad: 0,
             dropped: Dropped::new(),
@@ -182,6 +211,25 @@ impl<P: Parser> TextRows<P> {
         let place = format!("{}:{}", self.path, self.lines.number());
         bad_row(&place, message, self.bad, self.skip_bad)
     }
+}
+
+/// Gives a request the stream of the process or volume that its line names, if that is wanted.
+#[inline]
+fn sourced<P: Parser>(
+    sources: &mut Option<(StreamsOf, Streams)>,
+    line: &[u8],
+    row: Row,
+) -> Result<Row, Trouble> {
+    let Some((of, streams)) = sources else { return Ok(row) };
+    let record = match row {
+        Row::Request { time_ns, op, offset, size } => {
+            Record { time_ns, op, offset, size, line: 0, flags: 0, stream: 0 }
+        }
+        Row::Flagged(record) => record,
+        other => return Ok(other),
+    };
+    let stream = streams.number(P::source(line, *of).unwrap_or_default())?;
+    Ok(Row::of(Record { stream, ..record }))
 }
 
 /// Fails at the `bad`-th bad line or row, unless `skip_bad` allows that many.
@@ -214,7 +262,8 @@ impl<P: Parser> Rows for TextRows<P> {
             if std::mem::replace(&mut self.at_first, false) && (P::HEADER)(line) {
                 continue;
             }
-            match self.parser.parse(line, &mut self.devices) {
+            let row = self.parser.parse(line, &mut self.devices);
+            match row.and_then(|row| sourced::<P>(&mut self.sources, line, row)) {
                 Ok(Row::Request { time_ns, op, offset, size }) => {
                     if offset.checked_add(size).is_some() {
                         return Ok(Some(Record {
@@ -264,7 +313,12 @@ impl<P: Parser> Rows for TextRows<P> {
     }
 
     fn has_streams(&mut self) -> Result<bool, SourceError> {
-        Ok(self.parser.has_streams())
+        Ok(self.sources.is_some() || self.parser.has_streams())
+    }
+
+    fn stream_names(&self) -> &[String] {
+        let sources = self.sources.as_ref().map(|(_, streams)| streams);
+        sources.or(self.parser.streams()).map_or(&[], Streams::names)
     }
 }
 

@@ -56,12 +56,23 @@ fn a_trace_says_whether_it_has_streams() {
     assert!(has_streams("\u{feff}STREAM,time_s,op,offset,size\n1,0,R,0,512\n"));
     assert!(has_streams("\n \ntime_ns,op,offset,size, stream \n0,R,0,512,0\n"));
     assert!(!has_streams("time_ns,op,offset,size,streams\n0,R,0,512,0\n"));
+}
+
+/// A layout that says it has no streams gives no request one; of the others, every sample has some.
+#[test]
+fn only_a_trace_with_streams_has_streams() {
     let folder = Folder::new();
+    let mut with_streams = 0;
     for (name, sample) in samples() {
         let path = folder.file(name, sample);
-        let options = Options { closed: true, ..with(name) };
-        assert!(!open(&path, &options).unwrap().has_streams().unwrap(), "{name}");
+        let options = Options { closed: true, fio_time_unit_ns: Some(1), ..with(name) };
+        let mut source = open(&path, &options).unwrap();
+        let has_streams = source.has_streams().unwrap();
+        let found = streams(&drain(&mut *source).unwrap());
+        assert_eq!(found.iter().any(|&stream| stream > 0), has_streams, "{name}");
+        with_streams += u32::from(has_streams);
     }
+    assert!(with_streams >= 6);
 }
 
 fn handed_over(chunks: Vec<Result<Chunk, SourceError>>) -> Chunks {

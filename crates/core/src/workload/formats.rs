@@ -28,6 +28,10 @@ macro_rules! trace_formats {
             notimes { Notimes = "notimes", "header, then offset (sectors), size (bytes), type (1 write); closed replay only"; }
             sqlitewal { Sqlitewal = "sqlitewal", "pid D|C op offset bytes time"; }
             cloudphysics { Cloudphysics = "cloudphysics-csv", "version,time (s),op (28 read, 2a write),size (bytes),lbn (sectors)"; }
+            io_tracer { IoTracer = "io-tracer", "cacheMon's io-tracer: timestamp,operation,pid,tid,command,sector,size,latency_ms,..."; }
+            bpftrace { Bpftrace = "bpftrace", "bpftrace on a block tracepoint: nsecs rwbs bytes sector nr_sector"; }
+            thesios { Thesios = "thesios", "Google's Thesios: filename,file_offset,application,...,op_type,...,start_time,..."; }
+            baleen { Baleen = "baleen", "Meta's Baleen: block_id io_offset io_size op_time op_name ... user_name ..."; }
         }
     };
 }
@@ -39,6 +43,9 @@ macro_rules! binary_trace_formats {
         $list! {
             blktrace { Blktrace = "blktrace", "binary output of blktrace"; }
             oracle_general { OracleGeneral = "oracle-general", "libCacheSim's oracleGeneral for block traces (every request is a read)"; }
+            oracle_general_op { OracleGeneralOp = "oracle-general-op", "libCacheSim's oracleGeneralOpNS for block traces: with operations and namespaces"; }
+            lcs { Lcs = "lcs", "libCacheSim's lcs for block traces, versions 1 to 8"; }
+            vscsi { Vscsi = "vscsi", "vscsiStats of VMware, versions 1 and 2 (CloudPhysics)"; }
         }
     };
 }

@@ -25,6 +25,8 @@ section! {
         repeat: u64 = "workload.repeat", count(1, 1_000_000), "1";
         /// What to do with addresses beyond the user capacity.
         out_of_range: OutOfRange = "workload.out_of_range", "error";
+        /// What a stream of a trace is; process and volume need a layout whose lines name one.
+        streams: StreamsOf = "workload.streams", "layout";
         /// Whether requests arrive at their recorded times (open), or host.queue_depth of them are kept outstanding
         /// (closed).
         replay: Replay = "workload.replay", "open";
@@ -60,6 +62,18 @@ choice! {
         None = "none",
         /// the requests of each stream are a tenant's
         Stream = "by-stream",
+    }
+}
+
+choice! {
+    /// `workload.streams`.
+    pub enum StreamsOf {
+        /// what the layout has as its streams, if it has any
+        Layout = "layout",
+        /// the requests of a process
+        Process = "process",
+        /// the requests to a volume, disk or device
+        Volume = "volume",
     }
 }
 
@@ -223,6 +237,7 @@ pub(crate) fn ignored(workload: &Workload, found: &mut Ignored) {
         "workload.skip_bad",
         "workload.repeat",
         "workload.out_of_range",
+        "workload.streams",
         "workload.fio_time_unit",
     ];
     found.unless(workload.trace.is_some(), &traced, "there is no trace (workload.trace)");

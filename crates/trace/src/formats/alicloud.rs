@@ -6,6 +6,7 @@ use crate::devices::Devices;
 use crate::fields::{Commas, time, whole};
 use crate::number::unit;
 use crate::text::{Parser, Row, Trouble};
+use ftlab_core::settings::StreamsOf;
 
 /// The parser of this layout.
 #[derive(Default)]
@@ -15,6 +16,11 @@ impl Parser for Alicloud {
     const HEADER: fn(&[u8]) -> bool = |line| added_header(line, &["device_id"]);
     const SAMPLE: &'static str =
         "419,W,8792731648,16384,1577808144360767\n725,R,59110326272,36864,1577808144360813\n";
+    const SOURCES: &'static [StreamsOf] = &[StreamsOf::Volume];
+
+    fn source(line: &[u8], _: StreamsOf) -> Option<&[u8]> {
+        Commas::of(line).next()
+    }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Commas::of(line);

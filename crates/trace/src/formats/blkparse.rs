@@ -9,6 +9,7 @@ use crate::fields::{Words, sectors, time, unexpected, whole};
 use crate::number::unit;
 use crate::rwbs::{self, Flagged};
 use crate::text::{Parser, Row, Trouble};
+use ftlab_core::settings::StreamsOf;
 use ftlab_core::workload::Op;
 
 /// The parser of this layout.
@@ -36,6 +37,11 @@ fn is_summary(line: &[u8]) -> bool {
 
 impl Parser for Blkparse {
     const SAMPLE: &'static str = "  8,16   1  1  0.000000000   697  Q   W 223490 + 8 [k]\n  8,16 0 3 0.000012 697  D  FN [kworker]\nCPU0 (8,16):\n";
+    const SOURCES: &'static [StreamsOf] = &[StreamsOf::Process, StreamsOf::Volume];
+
+    fn source(line: &[u8], of: StreamsOf) -> Option<&[u8]> {
+        Words::of(line).nth(if of == StreamsOf::Process { 4 } else { 0 })
+    }
 
     fn prepare(&mut self, head: &[u8]) {
         self.counted = Counted::of(head.split(|byte| *byte == b'\n').filter_map(|line| {

@@ -3,7 +3,6 @@
 //!
 //! As in blkparse's text, only the rows of one action are counted ([`Counted`]).
 
-use super::Stamps;
 use crate::actions::Counted;
 use crate::binary::Reader;
 use crate::devices::Devices;
@@ -97,8 +96,11 @@ fn magic(record: &[u8]) -> Option<bool> {
 }
 
 impl Reader for Blktrace {
-    const RECORD: usize = RECORD;
-    const STAMPS: Stamps = Stamps::Clock;
+    const SAMPLE: &'static [u8] =
+        b"\x07tae\x01\0\0\0\xe8\x03\0\0\0\0\0\0\x08\0\0\0\0\0\0\0\0\x10\0\0\x01\0\x01\0\
+        \xb9\x02\0\0\x10\0\x80\0\0\0\0\0\0\0\x03\0abc\
+        \x07tae\x02\0\0\0\xd0\x07\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\0\x20\0\0\x01\0\x02\x80\
+        \xb9\x02\0\0\x10\0\x80\0\0\0\0\0\0\0\0\0";
 
     fn new(path: &str, head: &[u8]) -> Blktrace {
         let big_endian = magic(head) == Some(true);
@@ -115,6 +117,10 @@ impl Reader for Blktrace {
 
     fn is_one(_: &str, head: &[u8]) -> bool {
         magic(head).is_some()
+    }
+
+    fn record(&self) -> usize {
+        RECORD
     }
 
     fn read(&mut self, record: &[u8]) -> Result<(Row, usize), Trouble> {

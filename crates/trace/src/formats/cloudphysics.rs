@@ -1,7 +1,7 @@
 //! CloudPhysics (Waldspurger et al., FAST 2015), as csv: `version,time,op,size,lbn`; whole seconds,
 //! the SCSI operation code in hexadecimal, size in bytes, lbn in sectors.
 
-use super::{Recognised, Stamps, header_is};
+use super::{Recognised, Stamps, header_is, scsi};
 use crate::devices::Devices;
 use crate::fields::{Commas, sectors, ticks, unexpected, whole};
 use crate::text::{Parser, Row, Trouble};
@@ -36,16 +36,15 @@ impl Parser for Cloudphysics {
         let code = fields.need("op")?;
         let size = whole(fields.need("size")?, "size")?;
         let offset = sectors(fields.need("lbn")?, "lbn")?;
-        // The READ and WRITE commands of 6, 10, 12 and 16 bytes, and SYNCHRONIZE CACHE.
-        let op = match code.to_ascii_lowercase().as_slice() {
-            b"28" | b"8" | b"08" | b"a8" | b"88" => Op::Read,
-            b"2a" | b"a" | b"0a" | b"aa" | b"8a" => Op::Write,
-            b"35" | b"91" => return Ok(Row::flush(time_ns)),
-            other if !other.is_empty() && other.len() <= 2 && other.iter().all(u8::is_ascii_hexdigit) => {
-                return Ok(Row::Drop("other_op"));
-            }
-            _ => return Err(unexpected("op", code, "an operation code such as 28 or 2a")),
-        };
-        Ok(Row::Request { time_ns, op, offset, size })
+        let digits = Some(code).filter(|code| code.iter().all(u8::is_ascii_hexdigit));
+        let command = digits.and_then(|code| std::str::from_utf8(code).ok());
+        let command =
+            command.filter(|code| code.len() <= 2).and_then(|code| u8::from_str_radix(code, 16).ok());
+        match command.map(scsi) {
+            Some(Some(Op::Flush)) => Ok(Row::flush(time_ns)),
+            Some(Some(op)) => Ok(Row::Request { time_ns, op, offset, size }),
+            Some(None) => Ok(Row::Drop("other_op")),
+            None => Err(unexpected("op", code, "an operation code such as 28 or 2a")),
+        }
     }
 }

@@ -6,6 +6,7 @@ use crate::devices::Devices;
 use crate::fields::{SECTOR, Words, time, unexpected, whole};
 use crate::number::unit;
 use crate::text::{Parser, Row, Trouble};
+use ftlab_core::settings::StreamsOf;
 use ftlab_core::workload::Op;
 
 /// Units of one of these layouts.
@@ -75,6 +76,11 @@ fn bytes(text: &[u8], name: &'static str, unit_bytes: u64) -> Result<u64, Troubl
 impl<L: Layout> Parser for L {
     const RECOGNISED: Recognised = Recognised::Never;
     const SAMPLE: &'static str = <L as Layout>::SAMPLE;
+    const SOURCES: &'static [StreamsOf] = &[StreamsOf::Volume];
+
+    fn source(line: &[u8], _: StreamsOf) -> Option<&[u8]> {
+        Words::of(line).nth(1)
+    }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Words::of(line);

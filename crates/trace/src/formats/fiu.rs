@@ -7,6 +7,13 @@ use crate::devices::Devices;
 use crate::fields::{Words, sectors, time, unexpected, whole};
 use crate::number::unit;
 use crate::text::{Parser, Row, Trouble};
+use ftlab_core::settings::StreamsOf;
+
+/// Returns the part of a line with the two numbers that together name the device.
+fn device<'a>(line: &'a [u8], major: &[u8], minor: &[u8]) -> &'a [u8] {
+    let at = |field: &[u8]| field.as_ptr() as usize - line.as_ptr() as usize;
+    &line[at(major)..at(minor) + minor.len()]
+}
 
 /// The parser of this layout.
 #[derive(Default)]
@@ -15,6 +22,15 @@ pub(crate) struct Fiu;
 impl Parser for Fiu {
     const SAMPLE: &'static str = "89966437846610 4892 syslogd 904265560 8 W 6 0 531e779a25eab7b5\n\
                                   89967195423840 2522 kjournald 909467400 16 R 8 1\n";
+    const SOURCES: &'static [StreamsOf] = &[StreamsOf::Process, StreamsOf::Volume];
+
+    fn source(line: &[u8], of: StreamsOf) -> Option<&[u8]> {
+        let mut fields = Words::of(line);
+        match of {
+            StreamsOf::Process => fields.nth(1),
+            _ => Some(device(line, fields.nth(6)?, fields.next()?)),
+        }
+    }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Words::of(line);
@@ -31,9 +47,7 @@ impl Parser for Fiu {
         let (major, minor) = (fields.need("major")?, fields.need("minor")?);
         whole(major, "major")?;
         whole(minor, "minor")?;
-        // The two numbers together name the device.
-        let at = |field: &[u8]| field.as_ptr() as usize - line.as_ptr() as usize;
-        let offset = devices.place(&line[at(major)..at(minor) + minor.len()], offset, size)?;
+        let offset = devices.place(device(line, major, minor), offset, size)?;
         Ok(Row::Request { time_ns, op, offset, size })
     }
 }

@@ -7,6 +7,7 @@ use crate::fields::{sectors, time, trim, unexpected, whole};
 use crate::number::unit;
 use crate::rwbs::{self, Flagged};
 use crate::text::{Parser, Row, Trouble};
+use ftlab_core::settings::StreamsOf;
 use ftlab_core::workload::Op;
 use memchr::memrchr;
 
@@ -42,6 +43,13 @@ impl Parser for MobileEbpf {
     const RECOGNISED: Recognised = Recognised::HeaderOrLines(is_header);
     const HEADER: fn(&[u8]) -> bool = is_header;
     const SAMPLE: &'static str = "proces,device,rw_flag,sector,size,timestamp\n<...>-1,8,R,29880920,16,159273.83748699998\na,8,FF,0,0,1.5\n";
+    const SOURCES: &'static [StreamsOf] = &[StreamsOf::Process, StreamsOf::Volume];
+
+    fn source(line: &[u8], of: StreamsOf) -> Option<&[u8]> {
+        // The name of a process may have commas.
+        let mut parts = line.rsplitn(6, |&byte| byte == b',');
+        parts.nth(if of == StreamsOf::Process { 5 } else { 4 }).map(trim)
+    }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         let mut rest = line;

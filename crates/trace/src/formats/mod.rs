@@ -6,6 +6,7 @@ use crate::lines::Lines;
 use crate::options::Options;
 use crate::text::{Parser, Row, Rows, TextRows, Trouble};
 pub(crate) use crate::text::{Recognised, Stamps};
+use ftlab_core::settings::StreamsOf;
 
 /// A text layout.
 pub(crate) struct Format {
@@ -13,8 +14,10 @@ pub(crate) struct Format {
     pub(crate) name: &'static str,
     pub(crate) stamps: Stamps,
     pub(crate) recognised: Recognised,
-    /// Some lines of the layout.
-    pub(crate) sample: &'static str,
+    /// What a line names besides the streams that the layout has.
+    pub(crate) sources: &'static [StreamsOf],
+    /// Some lines of the layout, or a small file of it.
+    pub(crate) sample: &'static [u8],
     /// Makes the rows of an opened file.
     pub(crate) rows: fn(&str, Lines, &Options) -> Box<dyn Rows>,
     /// Counts how many of these lines (none of them blank) parse, and how many do not.
@@ -35,7 +38,8 @@ const fn format<P: Parser + 'static>(name: &'static str) -> Format {
         name,
         stamps: P::STAMPS,
         recognised: P::RECOGNISED,
-        sample: P::SAMPLE,
+        sources: P::SOURCES,
+        sample: P::SAMPLE.as_bytes(),
         rows: rows::<P>,
         probe: probe::<P>,
     }
@@ -46,7 +50,7 @@ fn rows<P: Parser + 'static>(path: &str, lines: Lines, options: &Options) -> Box
 }
 
 fn probe<P: Parser>(lines: &[&[u8]], options: &Options) -> Probe {
-    let (mut parser, mut devices) = (P::new(options), Devices::default());
+    let (mut parser, mut devices) = (P::new(options), Devices::spaced(P::STRIDE));
     let mut probe = Probe::default();
     for line in lines.iter().skip(usize::from(lines.first().is_some_and(|line| (P::HEADER)(line)))) {
         match parser.parse(line, &mut devices) {
@@ -79,10 +83,11 @@ macro_rules! binary_readers {
 }
 ftlab_core::binary_trace_formats!(binary_readers);
 
-/// Returns the name and a sample of each layout: some lines of every text layout, and small files of Parquet.
+/// Returns the name and a sample of each layout: some lines of every text layout, and small files of the others.
 pub fn samples() -> impl Iterator<Item = (&'static str, &'static [u8])> {
-    let texts = FORMATS.iter().map(|format| (format.name, format.sample.as_bytes()));
-    texts.chain(crate::parquet::SAMPLES.iter().map(|sample| ("parquet", *sample)))
+    let all = FORMATS.iter().chain(BINARIES.iter().map(|binary| &binary.format));
+    all.map(|format| (format.name, format.sample))
+        .chain(crate::parquet::SAMPLES.iter().map(|sample| ("parquet", *sample)))
 }
 
 /// Returns the layout of this name.
@@ -121,6 +126,18 @@ fn read_or_write(text: &[u8], name: &'static str) -> Result<ftlab_core::workload
         _ if text.eq_ignore_ascii_case(b"read") => Ok(Op::Read),
         _ if text.eq_ignore_ascii_case(b"write") => Ok(Op::Write),
         _ => Err(crate::fields::unexpected(name, text, "R or W")),
+    }
+}
+
+/// Returns the operation of a SCSI command: the READ and WRITE commands of 6, 10, 12 and 16 bytes, and SYNCHRONIZE
+/// CACHE; `None` for another command.
+fn scsi(command: u8) -> Option<ftlab_core::workload::Op> {
+    use ftlab_core::workload::Op;
+    match command {
+        0x08 | 0x28 | 0xa8 | 0x88 => Some(Op::Read),
+        0x0a | 0x2a | 0xaa | 0x8a => Some(Op::Write),
+        0x35 | 0x91 => Some(Op::Flush),
+        _ => None,
     }
 }
 

@@ -6,6 +6,7 @@ use super::{added_header, read_or_write};
 use crate::devices::Devices;
 use crate::fields::{Commas, ticks, whole};
 use crate::text::{Parser, Row, Trouble};
+use ftlab_core::settings::StreamsOf;
 
 const TICK_NS: u64 = 100;
 
@@ -17,6 +18,15 @@ impl Parser for Msr {
     const HEADER: fn(&[u8]) -> bool = |line| added_header(line, &["timestamp"]);
     const SAMPLE: &'static str =
         "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372003061630,usr,1,Write,13,8192,1963\n";
+    const SOURCES: &'static [StreamsOf] = &[StreamsOf::Volume];
+
+    fn source(line: &[u8], _: StreamsOf) -> Option<&[u8]> {
+        let mut fields = Commas::of(line);
+        fields.next()?;
+        let from_host = fields.rest();
+        fields.nth(1)?;
+        Some(&from_host[..from_host.len() - fields.rest().len() - 1])
+    }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Commas::of(line);

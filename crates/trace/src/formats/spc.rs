@@ -6,6 +6,7 @@ use crate::devices::Devices;
 use crate::fields::{Commas, sectors, time, whole};
 use crate::number::unit;
 use crate::text::{Parser, Row, Trouble};
+use ftlab_core::settings::StreamsOf;
 
 /// The parser of this layout.
 #[derive(Default)]
@@ -14,6 +15,11 @@ pub(crate) struct Spc;
 impl Parser for Spc {
     const HEADER: fn(&[u8]) -> bool = |line| added_header(line, &["asu"]);
     const SAMPLE: &'static str = "0, 20941264, 8192, W, 0.551706\n1,100,3573,r,0.554041,extra\n";
+    const SOURCES: &'static [StreamsOf] = &[StreamsOf::Volume];
+
+    fn source(line: &[u8], _: StreamsOf) -> Option<&[u8]> {
+        Commas::of(line).next()
+    }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Commas::of(line);

@@ -5,6 +5,7 @@ use crate::devices::Devices;
 use crate::fields::{Words, time, unexpected, whole};
 use crate::number::unit;
 use crate::text::{Parser, Row, Trouble};
+use ftlab_core::settings::StreamsOf;
 use ftlab_core::workload::Op;
 
 /// The parser of this layout.
@@ -14,6 +15,11 @@ pub(crate) struct Sqlitewal;
 impl Parser for Sqlitewal {
     const SAMPLE: &'static str =
         "39949 D read 299008 4096 0.000000000 0 False\n0 C read 1 2 7.39e-05 0 False\n";
+    const SOURCES: &'static [StreamsOf] = &[StreamsOf::Process];
+
+    fn source(line: &[u8], _: StreamsOf) -> Option<&[u8]> {
+        Words::of(line).next()
+    }
 
     fn parse(&mut self, line: &[u8], _: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Words::of(line);

@@ -7,6 +7,7 @@ use crate::devices::Devices;
 use crate::fields::{Commas, time, whole};
 use crate::number::unit;
 use crate::text::{Parser, Row, Trouble};
+use ftlab_core::settings::StreamsOf;
 
 /// Whether a line is the header.
 fn is_header(line: &[u8]) -> bool {
@@ -22,6 +23,11 @@ impl Parser for Systor17 {
     const HEADER: fn(&[u8]) -> bool = is_header;
     const SAMPLE: &'static str =
         "Timestamp,Response,IOType,LUN,Offset,Size\n1456752000.02,0.1,R,0,35264577536,32768\n1.03,,,0,0,0\n";
+    const SOURCES: &'static [StreamsOf] = &[StreamsOf::Volume];
+
+    fn source(line: &[u8], _: StreamsOf) -> Option<&[u8]> {
+        Commas::of(line).nth(3)
+    }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Commas::of(line);

@@ -5,6 +5,7 @@ use super::{Stamps, added_header, digit_op};
 use crate::devices::Devices;
 use crate::fields::{Commas, sectors, ticks};
 use crate::text::{Parser, Row, Trouble};
+use ftlab_core::settings::StreamsOf;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -16,6 +17,11 @@ impl Parser for Tencent {
     const STAMPS: Stamps = Stamps::Seconds;
     const HEADER: fn(&[u8]) -> bool = |line| added_header(line, &["timestamp"]);
     const SAMPLE: &'static str = "1538323200,12910952,8,0,1063\n1538323201,6265368,8,1,1064\n";
+    const SOURCES: &'static [StreamsOf] = &[StreamsOf::Volume];
+
+    fn source(line: &[u8], _: StreamsOf) -> Option<&[u8]> {
+        Commas::of(line).nth(4)
+    }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Commas::of(line);
