@@ -106,6 +106,8 @@ mod tests {
             "workload",
             "workload.synthetic",
             "workload.benchmark",
+            "tenant",
+            "tenant.NAME",
             "host",
             "device",
             "ftl",

@@ -15,7 +15,8 @@ impl Resolved {
         if let Some(preset) = &self.preset {
             root.insert("preset".into(), preset.as_str().into());
         }
-        let known = catalog().keys.iter().filter_map(|key| self.values.get_key_value(key.path));
+        let known = catalog().keys.iter().filter(|key| !is_of_tenant(key.path));
+        let known = known.filter_map(|key| self.values.get_key_value(key.path));
         for (path, value) in known.chain(of_tenants(&self.values)) {
             let mut table = &mut root;
             let mut names = path.split('.').peekable();
@@ -50,7 +51,7 @@ fn canonical(values: &Values) -> String {
     let mut text = String::new();
     for table in std::iter::once("").chain(catalog().tables.iter().map(String::as_str)) {
         let mut header = if table.is_empty() { String::new() } else { format!("\n[{table}]\n") };
-        for key in catalog().in_table(table) {
+        for key in catalog().in_table(table).filter(|key| !is_of_tenant(key.path)) {
             if let Some(value) = values.get(key.path) {
                 text.push_str(&std::mem::take(&mut header));
                 text.push_str(&format!("{} = {}\n", leaf_of(key.path), stated::to_toml(value)));
@@ -68,9 +69,14 @@ fn canonical(values: &Values) -> String {
     text
 }
 
+/// Whether a key is a tenant's, or declared for all tenants.
+fn is_of_tenant(path: &str) -> bool {
+    path.starts_with("tenant.")
+}
+
 /// Returns the values that were stated for tenants, table by table.
 fn of_tenants(values: &Values) -> impl Iterator<Item = (&&'static str, &Value)> {
-    let mut found: Vec<_> = values.iter().filter(|(path, _)| path.starts_with("tenant.")).collect();
+    let mut found: Vec<_> = values.iter().filter(|(path, _)| is_of_tenant(path)).collect();
     found.sort_by_key(|(path, _)| (table_of(path), **path));
     found.into_iter()
 }

@@ -164,6 +164,7 @@ fn free_blocks_of_the_withheld_space_alone() {
 #[test]
 fn dies_side_by_side_and_dynamic_allocation() {
     let all = Parallel {
+        order: ftlab_core::flash::parallel::Order::Emission,
         interleave: true,
         multi_plane: MultiPlane::Free,
         cache_program: true,

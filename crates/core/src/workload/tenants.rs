@@ -90,7 +90,7 @@ pub fn stands_for(path: &str) -> Option<String> {
 
 /// Whether a tenant may have a key of `[workload]`: clients and the division into tenants are the host's.
 pub fn may_have(path: &str) -> bool {
-    let of_host = ["workload.fio_job", "workload.tenants"];
+    let of_host = ["workload.fio_job", "workload.tenants", "workload.streams"];
     path.starts_with("workload.") && !of_host.contains(&path) && !path.starts_with("workload.benchmark")
 }
 
