@@ -1,6 +1,6 @@
 //! The log-structured levels of a group's segments.
 //!
-//! Source: LeaFTL ([`super::segments`]), sections 3.4 to 3.7. New segments enter the top level. What they map is taken
+//! Source: Sun et al., ASPLOS 2023 ([`super::segments`]). New segments enter the top level. What they map is taken
 //! away from the segments there that they overlap; one that still overlaps goes down a level, into a level of its own
 //! if it overlaps another there. So a lookup that goes from the top finds the newest segment first. An LPN is at most
 //! once in the conflict resolution buffer: a new approximate segment takes its LPNs away from all others.
@@ -93,6 +93,7 @@ impl Levels {
             stays
         });
         self.put(0, new);
+        self.close_gaps();
         for old in down.drain(..) {
             if self.held.iter().any(|(level, other)| *level == 1 && other.overlaps(&old)) {
                 self.held.iter_mut().filter(|(level, _)| *level > 0).for_each(|(level, _)| *level += 1);
@@ -104,6 +105,15 @@ impl Levels {
     fn put(&mut self, level: u32, segment: Segment) {
         let before = |(at, held): &(u32, Segment)| (*at, held.first) < (level, segment.first);
         self.held.insert(self.held.partition_point(before), (level, segment));
+    }
+
+    /// Numbers the levels anew, without those that have become empty.
+    fn close_gaps(&mut self) {
+        let (mut before, mut number) = (0, 0);
+        for (level, _) in &mut self.held {
+            number += u32::from(*level != before);
+            before = std::mem::replace(level, number);
+        }
     }
 
     /// Drops what newer segments map, and uses as few levels as the order of the segments allows.

@@ -1,9 +1,8 @@
 //! Learned index segments: lines that map the LPNs of a group to slots, and how they are fitted.
 //!
 //! Source: Sun, Li, Sun, Sun, Vucinic, Huang, "LeaFTL: A Learning-Based Flash Translation Layer for Solid-State Drives",
-//! ASPLOS 2023, sections 3.2 and 3.3; the greedy piecewise linear regression is that of Xie et al., "Maximum
-//! Error-Bounded Piecewise Linear Representation for Online Stream Approximation", VLDB Journal 2014, as the authors'
-//! program has it.
+//! ASPLOS 2023; the greedy piecewise linear regression is that of Xie et al., "Maximum Error-Bounded Piecewise Linear
+//! Representation for Online Stream Approximation", VLDB Journal 2014, as the authors' program has it.
 //!
 //! A segment is (S, L, K, I): first LPN in its group, distance to the last, slope as a 16-bit float whose lowest bit
 //! says that the segment is approximate, intercept. It takes [`SEGMENT_BYTES`]. An accurate segment maps every LPN of
