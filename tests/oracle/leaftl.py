@@ -1,8 +1,8 @@
 """A model of LeaFTL: learned segments, their levels, lookups, mispredictions and the cache of groups.
 
-It was written from the paper's description (Sun et al., ASPLOS 2023) and from the readings at the head of
-ftlab's ``leaftl.rs``, only to be compared with ftlab: with sets, fractions and linear searches throughout. The
-device has one chip and never collects garbage, so that the n-th page written is in the n-th slot.
+It was written from descriptions of the paper (Sun et al., ASPLOS 2023) and from the readings at the head of
+ftlab's ``leaftl.rs``, only to be compared with ftlab: with sets, fractions and linear searches throughout.
+The device has one chip and never collects garbage, so that the n-th page written is in the n-th slot.
 """
 
 from __future__ import annotations
@@ -81,9 +81,7 @@ class Segment:
     def lose(self, places: set[int]) -> bool:
         """Takes places away, if they can be; returns whether any are left."""
         left = self.places - places
-        if not left:
-            self.places = left
-        elif self.approximate:
+        if not left or self.approximate:
             self.places = left
         else:
             self.places = {place for place in self.places if min(left) <= place <= max(left)}
@@ -188,7 +186,8 @@ class Group:
             for level in self.levels:
                 level[:] = [old for old in level if not old.approximate or old.lose(new.places)]
         top = self.levels[0] if self.levels else []
-        stay, down = [new], []
+        stay: list[Segment] = [new]
+        down: list[Segment] = []
         for old in sorted(top, key=lambda old: old.span.start):
             if not old.overlaps(new):
                 stay.append(old)
@@ -204,7 +203,9 @@ class Group:
         """Drops what is out of date, and puts each segment as high as those above it let it."""
         old, self.levels = self.levels, []
         newer: set[int] = set()
-        for segment in [segment for level in old for segment in sorted(level, key=lambda one: one.span.start)]:
+        for segment in [
+            segment for level in old for segment in sorted(level, key=lambda one: one.span.start)
+        ]:
             if not segment.lose(newer):
                 continue
             newer |= segment.places
@@ -236,9 +237,8 @@ class Device:
         self.written = 0
         cache = config.cache_bytes
         self.batch = config.batch if cache is None else min(config.batch, max(1, cache // (2 * ENTRY)))
-        self.counts = dict.fromkeys(
-            ["hits", "misses", "reads", "programs", "predictions", "mispredictions", "batches", "compactions"], 0
-        )
+        names = "hits misses reads programs predictions mispredictions batches compactions"
+        self.counts = dict.fromkeys(names.split(), 0)
 
     def used(self) -> int:
         return sum(self.groups[group].bytes() for group in self.cached)

@@ -92,8 +92,11 @@ def test_a_fault_in_the_levels_is_noticed(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_fault_in_the_slopes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slopes are the nearest of 16 bits; the next smaller one is another."""
-    smaller = lambda slope: max(one for one in leaftl.SLOPES if one <= slope)  # noqa: E731
-    monkeypatch.setattr(leaftl, "nearest", lambda slope: smaller(slope) if slope else Fraction(0))
+
+    def smaller(slope: Fraction) -> Fraction:
+        return max(one for one in leaftl.SLOPES if one <= slope)
+
+    monkeypatch.setattr(leaftl, "nearest", smaller)
     cases = [leaftl.random_case(seed) for seed in range(12)]
     assert any(broken(config, requests) for config, requests in cases if config.gamma > 0)
 
