@@ -103,6 +103,10 @@ impl Levels {
     }
 
     fn put(&mut self, level: u32, segment: Segment) {
+        if self.held.len() == self.held.capacity() {
+            // Room for few segments, then for as many as a group ever has between two batches.
+            self.held.reserve_exact(if self.held.is_empty() { 32 } else { GROUP as usize });
+        }
         let before = |(at, held): &(u32, Segment)| (*at, held.first) < (level, segment.first);
         self.held.insert(self.held.partition_point(before), (level, segment));
     }
