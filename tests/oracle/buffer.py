@@ -17,6 +17,7 @@ are ftlab's own:
 - A flush waits for the pages that have room when it comes. A page that replaces one of these counts among
   them.
 - A page that is on its way when it is written again needs further room for its new version.
+- Policy "sorted" is policy "block" with one block.
 - Policy "block": the pages of the chosen block leave one by one. The next block is chosen when the last of
   these pages has been handed over and a further page has to leave. Pages that are written to a chosen block
       later
@@ -111,10 +112,13 @@ class Line:
     blocks: dict[int, set[int]] = field(default_factory=dict)
     """Under policy "block", the other pages. The block whose number of pages changed longest ago is first."""
 
+    def block(self, lpn: int) -> int:
+        return 0 if self.policy == "sorted" else lpn // self.block_pages
+
     def add(self, lpn: int, room: int) -> None:
         self.rooms[lpn] = room
-        if self.policy == "block":
-            block = lpn // self.block_pages
+        if self.policy in ("block", "sorted"):
+            block = self.block(lpn)
             self.blocks[block] = self.blocks.pop(block, set()) | {lpn}
         else:
             self.next[lpn] = None
@@ -130,7 +134,7 @@ class Line:
         if lpn in self.next:
             del self.next[lpn]
         else:
-            block = lpn // self.block_pages
+            block = self.block(lpn)
             left = self.blocks.pop(block) - {lpn}
             if left:
                 self.blocks[block] = left

@@ -31,6 +31,7 @@ DEVICES = {
     "direct-block": Config(**TIMES, scheduler="direct", policy="block", block_pages=8, pages=12),
     "lru": Config(**TIMES, policy="lru"),
     "block": Config(**TIMES, policy="block", block_pages=16),
+    "sorted": Config(**TIMES, policy="sorted", pages=40),
     "protected": Config(**TIMES, protected=True, policy="lru"),
     "stalling": Config(**TIMES, pages=5, policy="block", block_pages=8),
     "one-page": Config(**TIMES, pages=1),
@@ -101,7 +102,7 @@ def test_the_loads_have_all_that_a_buffer_does() -> None:
         assert any(0 < pages * 4096 < row[3] for pages, row in zip(outcome.buffered, rows, strict=True))
 
 
-@pytest.mark.parametrize("policy", ["fifo", "lru", "block"])
+@pytest.mark.parametrize("policy", ["fifo", "lru", "block", "sorted"])
 @pytest.mark.parametrize("protected", [False, True])
 @pytest.mark.parametrize(("load", "scheduler"), [(0.9, "noop"), (1.5, "noop"), (0.9, "direct")])
 def test_what_is_due_at_the_same_time_has_an_order(
@@ -154,7 +155,7 @@ def test_random_devices(seed: int) -> None:
         program=draw.choice([3_000, 9_000, 35_000, 350_000]),
         scheduler=draw.choice(["noop", "direct"]),
         pages=draw.choice([1, 2, 3, 5, 8, 16, 40]),
-        policy=draw.choice(["fifo", "lru", "block"]),
+        policy=draw.choice(["fifo", "lru", "block", "sorted"]),
         high=high,
         low=draw.randrange(high + 1),
         protected=draw.random() < 0.3,

@@ -44,12 +44,16 @@ registry! {
         Tpftl = tpftl::Tpftl;
         Minipage = minipage::Minipage;
         Msftl = msftl::Msftl;
+        Leaftl = leaftl::LeaFtl;
     } over {
         pub mod context;
         pub mod entries;
+        pub mod learned;
+        pub mod levels;
         pub mod pages;
         pub mod policy;
         mod recency;
+        pub mod segments;
         pub mod translation;
         pub mod units;
     }

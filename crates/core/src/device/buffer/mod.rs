@@ -148,7 +148,7 @@ impl Buffer {
                 high: share(own.high_ppm),
                 low: share(own.low_ppm),
                 pages: Lru::new(None),
-                order: Order::new(own.policy, around),
+                order: Order::new(own.policy, around, capacity),
                 used: 0,
                 flights: 0,
                 rooms: 0,

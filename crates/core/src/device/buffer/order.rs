@@ -5,6 +5,7 @@
 //! there is a single list, and the pages of as many programs as there are LUNs may be on their way. Under policy
 //! `block`, each logical block has a list of its pages, and once the lists of the LUNs are empty, the pages of the
 //! fullest block move to them. Of several equally full blocks, the one that has been that full for longest is taken.
+//! Policy `sorted` is the same with a single block, the whole device.
 
 use super::settings::{Around, Policy};
 use crate::ftl::Locate;
@@ -65,11 +66,13 @@ pub(super) struct Order {
 }
 
 impl Order {
-    pub fn new(policy: Policy, around: Around) -> Order {
-        let Around { unit, block: pages, luns, dynamic, .. } = around;
+    /// Makes the lists of a buffer with this `capacity` in pages.
+    pub fn new(policy: Policy, around: Around, capacity: u32) -> Order {
+        let Around { unit, luns, dynamic, .. } = around;
         let lists = if dynamic { 1 } else { luns };
-        let blocks =
-            Blocks { pages, held: Lru::new(None), with: vec![List::EMPTY; pages as usize + 1], most: 0 };
+        let pages = if policy == Policy::Sorted { around.pages } else { around.block };
+        let with = vec![List::EMPTY; pages.min(capacity) as usize + 1];
+        let blocks = Blocks { pages, held: Lru::new(None), with, most: 0 };
         Order {
             policy,
             unit,
@@ -80,7 +83,7 @@ impl Order {
             taken: Bits::new(lists as usize),
             some: Bits::new(lists as usize),
             full: Bits::new(lists as usize),
-            blocks: (policy == Policy::Block).then_some(blocks),
+            blocks: matches!(policy, Policy::Block | Policy::Sorted).then_some(blocks),
         }
     }
 
@@ -141,7 +144,7 @@ impl Order {
     }
 
     /// Returns the first list that may hand out a page: one with enough pages to fill a NAND page (with `hurried`, or under
-    /// policy `block`, one that is not empty) of which not too many pages are on their way.
+    /// policy `block` or `sorted`, one that is not empty) of which not too many pages are on their way.
     pub fn next_list(&mut self, hurried: bool, pages: &mut Lru<Kept>) -> Option<u32> {
         let lists = self.ready.len() as u32;
         if self.some.next_set(0, lists).is_none() {

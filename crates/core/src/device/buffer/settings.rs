@@ -12,6 +12,8 @@ choice! {
         Lru = "lru",
         /// all pages of the logical block, as large as an erase block, that has most pages in the buffer
         Block = "block",
+        /// all pages in the buffer, in ascending order of their numbers
+        Sorted = "sorted",
     }
 }
 

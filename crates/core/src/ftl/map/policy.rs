@@ -188,6 +188,19 @@ pub trait Policy: Sized + Clone + Debug {
     }
 }
 
+/// Refuses an amount of data after which mappings are to be flushed.
+pub(super) fn by_eviction_alone(settings: &Settings) -> Result<(), Contradiction> {
+    if settings.ftl.flush_bytes.is_none() {
+        return Ok(());
+    }
+    let message = format!(
+        "{} (ftl.kind) writes mappings back by eviction alone; set \"eviction\", or ftl.kind to dftl, minipage or \
+         msftl",
+        settings.ftl.kind
+    );
+    Err(Contradiction { key: "ftl.flush", message })
+}
+
 /// A mapping cache with the policy `P`.
 #[derive(Clone, Debug)]
 pub struct Cached<P: Policy> {
@@ -223,13 +236,8 @@ impl<P: Policy> Translation for Cached<P> {
     }
 
     fn check(settings: &Settings) -> Result<(), Contradiction> {
-        if settings.ftl.flush_bytes.is_some() && P::BY_AMOUNT.is_none() {
-            let message = format!(
-                "{} (ftl.kind) writes mappings back by eviction alone; set \"eviction\", or ftl.kind to dftl, \
-                 minipage or msftl",
-                settings.ftl.kind
-            );
-            return Err(Contradiction { key: "ftl.flush", message });
+        if P::BY_AMOUNT.is_none() {
+            by_eviction_alone(settings)?;
         }
         P::check(settings)
     }

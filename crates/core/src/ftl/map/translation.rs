@@ -81,6 +81,11 @@ pub trait Translation: Sized {
         false
     }
 
+    /// Checks, in check mode, what the cache itself has of where an LPN is; `slot` is the truth ([`crate::util::NONE`]: nowhere).
+    fn verify(&self, _lpn: u32, _slot: u32) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Makes all mappings durable, if that is part of a host's flush.
     fn flush(&mut self, _context: &mut Context) {}
 

@@ -149,6 +149,7 @@ impl<T: Translation> Police for PageMapped<T> {
             if T::ON_FLASH {
                 self.pages.log().verify_owner(self.pages.slots(), self.pages.of(lpn))?;
                 self.pages.verify_entry(lpn, self.translation.dirty(lpn, &self.pages), &self.slots)?;
+                self.translation.verify(lpn, self.slots.of(lpn))?;
             }
             Ok(())
         })
@@ -172,6 +173,7 @@ impl<T: Translation> Police for PageMapped<T> {
         if T::ON_FLASH {
             for lpn in 0..self.lpns {
                 self.pages.verify_entry(lpn, self.translation.dirty(lpn, &self.pages), &self.slots)?;
+                self.translation.verify(lpn, self.slots.of(lpn))?;
             }
         }
         Ok(())
