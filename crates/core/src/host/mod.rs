@@ -168,7 +168,10 @@ impl Host {
     /// Completes a request that was handed over; returns the workload's request that completes with it, if
     /// any.
     #[inline]
-    pub fn finish(&mut self, id: u32) -> Option<u32> {
+    pub fn finish(&mut self, id: u32, now_ns: u64) -> Option<u32> {
+        if self.needs.completions {
+            self.sched.completed(id, now_ns, &self.pool);
+        }
         if self.needs.blocks { self.blocks.finish(id, &mut self.pool) } else { Some(id) }
     }
 
