@@ -220,6 +220,11 @@ class Kyber(Scheduler):
 SCHEDULERS: dict[str, type[Scheduler]] = {"mq-deadline": MqDeadline, "kyber": Kyber}
 
 
+def touches_nothing(request: Request) -> bool:
+    """Whether a request is a trim that covers no whole page; it needs no chip. A flush waits for all."""
+    return request.op == "T" and not request.pages
+
+
 class Run:
     """One run of a case."""
 
@@ -263,7 +268,7 @@ class Run:
                 self.scheduler.completed(request, now)
             self.hand_over(now)
             done = []
-            while self.queue and self.served is None:
+            while self.queue and (self.served is None or touches_nothing(self.queue[0])):
                 request = self.queue.pop(0)
                 page_ns = {"R": READ_NS, "W": PROGRAM_NS}.get(request.op, 0)
                 request.complete = now + page_ns * len(request.pages)

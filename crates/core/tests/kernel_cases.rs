@@ -162,3 +162,17 @@ fn kyber_gives_a_depth_back_when_its_own_latencies_are_bad() {
     assert_eq!(own(&report, "least_write_depth"), Some(32.0));
     assert_eq!(own(&report, "write_depth"), Some(128.0));
 }
+
+#[test]
+fn requests_wait_outside_a_pending_queue_that_kyber_has_filled() {
+    let mut settings = with("kyber");
+    settings.host.queue_depth = 8;
+    settings.device.queue_depth = u32::MAX;
+    // 256 reads are in the device, eight more are pending; the other read and the write arrive when reads complete.
+    let mut trace: Vec<Record> = (0..265).map(|lpn| read(0, lpn)).collect();
+    trace.push(write(1, 500));
+    let done = checked(&settings, trace).1;
+    assert_eq!(done[255].dispatch_ns, 0);
+    let then: Vec<u64> = done[256..].iter().map(|c| c.dispatch_ns / US).collect();
+    assert_eq!(then, [35, 70, 105, 140, 175, 210, 245, 280, 315, 70]);
+}

@@ -165,6 +165,13 @@ impl Host {
         self.needs.blocks && !self.chosen.is_empty() && self.blocks.holds(&self.pool[self.chosen.head()])
     }
 
+    /// Whether a request that arrives could become pending now, if the device has room. A scheduler that is told about
+    /// completions may hold requests back until the pending queue is full.
+    #[inline]
+    pub fn admits(&self) -> bool {
+        !self.is_held() && !(self.needs.completions && self.pending >= self.depth)
+    }
+
     /// Completes a request that was handed over; returns the workload's request that completes with it, if
     /// any.
     #[inline]
