@@ -318,10 +318,10 @@ def random_case(seed: int) -> tuple[Case, list[Record]]:
     if scheduler == "kyber":
         # Depths move after 500 requests or a second if one kind is slow and the other is not, and bind only
         # where the device holds more.
-        tight, loose = pick([40_000, 400_000]), pick([50 * ms, 2000 * ms])
+        tight, loose = pick([40_000, 400_000]), pick([400 * ms, 4000 * ms])
         targets = pick([(tight, loose), (tight, loose), (loose, tight), (case.read_lat, case.write_lat)])
-        case = Case(scheduler, pick([128, None]), pick([16, 64, None, None]), 0, 0, 0, 0, *targets)
-        count, longest, pause = rng.randrange(900, 3000), pick([50, 400]), pick([100, 200, 700]) * ms
+        case = Case(scheduler, pick([8, 128, None]), pick([16, 64, None, None, None]), 0, 0, 0, 0, *targets)
+        count, longest, pause = rng.randrange(900, 3000), pick([50, 400, 400]), pick([100, 200, 700]) * ms
     shares = {"R": pick([1, 3, 5]), "W": pick([1, 3, 5]), "T": pick([0, 1]), "F": pick([0, 1])}
     now = 0
     trace: list[Record] = []

@@ -40,12 +40,12 @@ def test_linux_schedulers_agree_with_the_oracle() -> None:
 def test_depths_move_in_the_cases_of_kyber() -> None:
     """The comparison above says little about depths unless they change and bind."""
     moved = bound = 0
-    for seed in range(1, 40, 2):
+    for seed in range(1, 60, 2):
         case, trace = kernel.random_case(seed)
         run = kernel.Run(case, trace)
         run.run()
         assert isinstance(run.scheduler, kernel.Kyber)
         moved += run.scheduler.depth != kernel.Kyber.MOST
         bound += run.scheduler.throttled > 0
-    assert moved >= 5
-    assert bound >= 3
+    assert moved >= 8
+    assert bound >= 6
