@@ -25,7 +25,7 @@ PROGRAM_NS = 350_000
 
 @dataclass(frozen=True)
 class Case:
-    """A configuration; None is no limit."""
+    """A configuration; None stands for no limit."""
 
     scheduler: str
     queue_depth: int | None = 128

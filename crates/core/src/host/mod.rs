@@ -169,7 +169,8 @@ impl Host {
     /// completions may hold requests back until the pending queue is full.
     #[inline]
     pub fn admits(&self) -> bool {
-        !self.is_held() && !(self.needs.completions && self.pending >= self.depth)
+        let full = self.needs.completions && self.pending >= self.depth;
+        !full && !self.is_held()
     }
 
     /// Completes a request that was handed over; returns the workload's request that completes with it, if

@@ -4,7 +4,7 @@
 //! Source: Documentation/block/kyber-iosched.rst and block/kyber-iosched.c of Linux 6 (read in the form of 6.17, whose
 //! rules are those of every version since 4.20). The domains read, write, discard and other take turns, in batches of
 //! at most 16, 8, 1 and 1 requests. A request needs one of its domain's tokens (at most 256, 128, 64 and 16) from its
-//! dispatch until it completes. Latencies are counted in eighths of twice their target ([`Histogram`]). 100 ms after a
+//! dispatch until it completes. Latencies are counted in quarters of their target ([`Histogram`]). 100 ms after a
 //! completion that finds no timer set, the depths are adjusted: the device is congested if the 90th percentile of any
 //! domain's latency in the device is above the target. A congested device shrinks the domains whose 99th percentile of
 //! the whole latency is below their target, in proportion, and domains above theirs always grow in proportion.
@@ -129,7 +129,8 @@ impl Domain {
 
 #[derive(Clone, Debug)]
 pub(super) struct Kyber {
-    domains: [Domain; 4],
+    /// Apart, since all schedulers would take their room.
+    domains: Box<[Domain; 4]>,
     current: usize,
     /// Number of requests that the current domain has dispatched in a row.
     batching: u32,
@@ -202,7 +203,7 @@ impl Scheduler for Kyber {
             target_ns: targets[at],
             ..Domain::default()
         };
-        Kyber { domains: [0, 1, 2, 3].map(domain), current: 0, batching: 0, timer_ns: NEVER }
+        Kyber { domains: Box::new([0, 1, 2, 3].map(domain)), current: 0, batching: 0, timer_ns: NEVER }
     }
 
     fn admit(&mut self, id: u32, pool: &mut Pool) {
@@ -211,10 +212,10 @@ impl Scheduler for Kyber {
 
     fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
         self.look_at_timer(around.now_ns());
-        if self.batching < BATCHES[self.current] {
-            if let Some(id) = self.take(pool) {
-                return Decision::One(id);
-            }
+        if self.batching < BATCHES[self.current]
+            && let Some(id) = self.take(pool)
+        {
+            return Decision::One(id);
         }
         self.batching = 0;
         for _ in 0..self.domains.len() {
@@ -239,7 +240,7 @@ impl Scheduler for Kyber {
         }
     }
 
-    /// The depths at the end, and the smallest ones so far.
+    /// Returns the depths at the end, and the smallest ones so far.
     fn stats(&self) -> Vec<Stat> {
         let figures = [
             ["read_depth", "least_read_depth"],
