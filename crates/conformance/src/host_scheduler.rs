@@ -18,8 +18,8 @@ const BLOCK: u32 = 8;
 const TRANSLATION_PAGE: u32 = 16;
 
 /// Tests a registered scheduler, alone and above every FTL: every request leaves exactly once, by choice or by
-/// deadline; the scheduler never rests while a request waits; its counts agree with the requests; and a second run
-/// chooses the same order.
+/// deadline; the scheduler never rests while a request waits and none is in the device; its counts agree with the
+/// requests; and a second run chooses the same order.
 ///
 /// ```
 /// use ftlab_core::host::sched::{self, Around, Decision, Keys, Needs, Scheduler};
