@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use ftlab_core::host::sched::{self, Around, Decision, Keys, Sched};
+use ftlab_core::host::sched::{self, Around, Decision, Keys, Needs, Sched};
 use ftlab_core::request::{Pages, Pool, Request};
 use ftlab_core::util::NONE;
 use ftlab_core::workload::Op;
@@ -18,8 +18,8 @@ const BLOCK: u32 = 8;
 const TRANSLATION_PAGE: u32 = 16;
 
 /// Tests a registered scheduler, alone and above every FTL: every request leaves exactly once, by choice or by
-/// deadline; the scheduler never rests while a request waits; its counts agree with the requests; and a second run
-/// chooses the same order.
+/// deadline; the scheduler never rests while a request waits and none is in the device; its counts agree with the
+/// requests; and a second run chooses the same order.
 ///
 /// ```
 /// use ftlab_core::host::sched::{self, Around, Decision, Keys, Needs, Scheduler};
@@ -81,6 +81,8 @@ struct Run {
     scheduler: Sched,
     /// Whether requests leave when their deadline has passed.
     expires: bool,
+    /// Whether the scheduler is told about completions: requests complete as they leave.
+    told: bool,
     pool: Pool,
     waiting: BTreeSet<u32>,
     random: Xoshiro256PlusPlus,
@@ -94,12 +96,13 @@ impl Run {
     /// Returns the numbers of the requests, in the order in which they left.
     fn of(name: &str, seed: u64) -> Vec<u64> {
         let scheduler = Sched::new(name, &Keys::default(), BLOCK);
-        let expires = sched::needs(name).deadline;
+        let Needs { deadline: expires, completions: told, .. } = sched::needs(name);
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let pool = Pool::default();
         let mut run = Run {
             scheduler,
             expires,
+            told,
             pool,
             waiting: BTreeSet::new(),
             random,
@@ -212,6 +215,9 @@ impl Run {
     fn leave(&mut self, id: u32) {
         assert!(self.waiting.remove(&id), "seed {}: {id} is chosen and does not wait", self.seed);
         self.left.push(self.pool[id].id);
+        if self.told {
+            self.scheduler.completed(id, 0, &self.pool);
+        }
         self.pool.release(id);
     }
 }

@@ -189,11 +189,13 @@ impl Host {
         arrivals: &mut impl Arrivals,
         device: &impl DeviceView,
     ) -> Result<(), SourceError> {
+        tenancy.is_shut = false;
         while arrivals.next_ns() <= now_ns {
             let (tenant, room) = tenancy.turn_to_stream(arrivals.next_stream(), &mut self.lane);
             if room {
                 self.admit_one(arrivals, device)?;
             } else if !arrivals.block(tenant, true) {
+                tenancy.is_shut = true;
                 break;
             }
         }
@@ -216,11 +218,36 @@ impl Host {
         self.needs.blocks && !chosen.is_empty() && self.blocks.holds(&self.pool[chosen.head()])
     }
 
+    /// Whether a request that arrives could become pending now, if the device has room. A scheduler that is told about
+    /// completions may hold requests back until the pending queue is full.
+    #[inline]
+    pub fn admits(&self) -> bool {
+        let full = || match &self.tenancy {
+            None => self.lane.pending >= self.lane.depth,
+            Some(tenancy) => tenancy.is_shut,
+        };
+        !(self.needs.completions && full()) && !self.is_held()
+    }
+
     /// Completes a request that was handed over; returns the workload's request that completes with it, if
     /// any.
     #[inline]
-    pub fn finish(&mut self, id: u32) -> Option<u32> {
+    pub fn finish(&mut self, id: u32, now_ns: u64) -> Option<u32> {
+        if self.needs.completions {
+            self.tell_completed(id, now_ns);
+        }
         if self.needs.blocks { self.blocks.finish(id, &mut self.pool) } else { Some(id) }
+    }
+
+    /// Tells the scheduler of a request that it has completed.
+    #[cold]
+    fn tell_completed(&mut self, id: u32, now_ns: u64) {
+        let stream = self.pool[id].pages.stream;
+        let lane = match &mut self.tenancy {
+            None => &mut self.lane,
+            Some(tenancy) => tenancy.of_stream(stream, &mut self.lane),
+        };
+        lane.sched.completed(id, now_ns, &self.pool);
     }
 
     /// Admits every request that has arrived, in order, while the pending queue has room.

@@ -27,6 +27,8 @@ pub(super) struct Tenancy {
     of_stream: Vec<u32>,
     make: MakeLane,
     depth: u32,
+    /// Whether the request that arrives next waits outside, because its tenant's queue is full.
+    pub(super) is_shut: bool,
 }
 
 impl Tenancy {
@@ -46,6 +48,7 @@ impl Tenancy {
             of_stream: if by_stream { vec![0; STREAMS] } else { Vec::new() },
             make,
             depth: settings.host.queue_depth,
+            is_shut: false,
         };
         for tenant in tenants {
             let claim = Claim { weight: tenant.own.weight, class: tenant.own.priority };
@@ -79,6 +82,12 @@ impl Tenancy {
             return self.lanes.len() as u32 - 1;
         }
         *known - 1
+    }
+
+    /// Returns the queue of a stream's tenant; `lane` is the host's.
+    pub(super) fn of_stream<'a>(&'a mut self, stream: u16, lane: &'a mut Lane) -> &'a mut Lane {
+        let tenant = self.tenant_of(stream);
+        if tenant == self.at { lane } else { &mut self.lanes[tenant as usize] }
     }
 
     /// Makes a tenant's queue the host's.

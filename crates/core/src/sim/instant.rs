@@ -175,7 +175,7 @@ impl Simulation<'_> {
             self.look(observer)?;
         }
         for index in 0..self.done.len() {
-            let Some(id) = self.host.finish(self.done[index]) else { continue };
+            let Some(id) = self.host.finish(self.done[index], self.now_ns) else { continue };
             let checked = self.check.is_some().then(|| self.host.pool[id].pages);
             self.complete_one(id, observer);
             if let Some(pages) = checked {

@@ -210,7 +210,7 @@ impl<'a> Simulation<'a> {
     /// device had no room waits for a completion.
     #[inline(always)] // for every instant
     fn due_ns(&self) -> u64 {
-        let admits = self.device.has_room() && !self.host.is_held();
+        let admits = self.device.has_room() && self.host.admits();
         let arrival_ns = if admits { self.feed.next_ns() } else { NEVER };
         let due_ns = self.device.array().next_ns().min(arrival_ns);
         if self.timed { self.due_with_others(due_ns) } else { due_ns }

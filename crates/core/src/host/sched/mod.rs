@@ -67,6 +67,9 @@ pub struct Needs {
     pub merges: bool,
     /// Whether the scheduler cooperates with the FTL; if so, the page cache flushes one flash block at a time.
     pub cooperation: bool,
+    /// Whether the scheduler is told about completions ([`Scheduler::completed`]). Such a scheduler may hold requests
+    /// back until others complete.
+    pub completions: bool,
 }
 
 impl Needs {
@@ -79,6 +82,7 @@ impl Needs {
         blocks: false,
         merges: false,
         cooperation: false,
+        completions: false,
     };
 }
 
@@ -99,6 +103,8 @@ registry! {
     Irbw = irbw::Irbw;
     Padding = padding::Padding;
     Coop = coop::Coop;
+    MqDeadline = mq_deadline::MqDeadline;
+    Kyber = kyber::Kyber;
 }
 
 dispatch! {
@@ -124,6 +130,8 @@ dispatch! {
         self.remove(id, pool);
         Decision::One(id)
     };
+    /// Notes that a request that was dispatched completes now; only called if [`Needs::completions`] is set.
+    fn completed(self: &mut Self, id: u32, now_ns: u64, pool: &Pool) = {};
     /// Returns the number of batches created so far.
     fn batches(self: &Self) -> u64 = { 0 };
     /// Returns the scheduler's own figures; called when a report is drawn up.
