@@ -70,7 +70,12 @@ MOST_SHOWN = 5
     metavar="NAME=N,...",
     help="What errors count: iops=1,mean=1,p50=0.05,p99=0.05,p999=0.02 unless given.",
 )
-@click.option("--out", metavar="FILE", help="The model, a .toml; FILE's .json and .html hold what was found.")
+@click.option(
+    "--out",
+    type=options.NEW,
+    metavar="FILE",
+    help="The model, a .toml; FILE's .json and .html hold what was found.",
+)
 @click.option("--check", metavar="FILE", help="Fit nothing: state the errors of this configuration.")
 @click.option(
     "--most-error",

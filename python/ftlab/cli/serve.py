@@ -83,6 +83,7 @@ LOOK_S = 0.1
 @click.option(
     "--record",
     "record",
+    type=options.NEW,
     metavar="FILE",
     help="Write every request to a .csv or .parquet trace, which run --trace replays to the same result.",
 )

@@ -13,7 +13,9 @@ from ftlab.outputs import inside, write_stdout
 
 @click.command()
 @click.argument("file")
-@click.option("--out", required=True, metavar="DIR", help="Directory for results and what was found.")
+@click.option(
+    "--out", type=options.NEW, required=True, metavar="DIR", help="Directory for results and what was found."
+)
 @options.allow_python_option
 @options.dask_options
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: all cores]")

@@ -46,12 +46,13 @@ def scale(values: Iterable[float | None], unit: str) -> Unit:
 
 def heading(name: str, unit: str = "") -> str:
     """Returns a column's heading, on two lines if the name is long: ``latency.all`` above ``p99, ms``."""
-    short = re.sub(r"\.percentile_ns\.([0-9]+(?:\.[0-9]*?[1-9])?)(?:\.?0*)$", r".p\1", name)
-    short = short.removesuffix("_bytes_per_s") if unit else short
-    short = short.removesuffix("_ns") if unit else short
-    above, dot, leaf = short.rpartition(".")
+    if found := re.fullmatch(r"(.+)\.percentile_ns\.([0-9]+)(?:\.([0-9]*?)0*)?", name):
+        above, leaf = found[1], f"p{found[2]}{'.' if found[3] else ''}{found[3] or ''}"
+    else:
+        above, _, leaf = name.rpartition(".")
+        leaf = leaf.removesuffix("_bytes_per_s").removesuffix("_ns") if unit else leaf
     leaf = f"{leaf}, {unit}" if unit else leaf
-    return f"{above}\n{leaf}" if dot else leaf
+    return f"{above}\n{leaf}" if above else leaf
 
 
 def shown(value: float, unit: str) -> str:

@@ -177,7 +177,7 @@ def _text(number: Number) -> str:
 
 
 def render(figure: Figure, found: Sequence[Line], most: int, width: int | None = None) -> str:
-    """Formats the lines as a table: a row per variant, a column per value, as wide as the terminal by default.
+    """Formats the lines as a table as wide as the terminal: a row per variant, a column per value.
 
     Columns for which there is no room are named below; labels that are too long lose their beginning.
     """
