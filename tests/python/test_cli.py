@@ -551,7 +551,8 @@ def test_a_trace_from_standard_input(cli: Cli) -> None:
 
 
 def test_a_quiet_run_prints_warnings_alone(cli: Cli) -> None:
-    words = ("run", "map-plus", "--set", "workload.synthetic.requests=200")
+    ignored = ("--set", "ftl.kind=page", "--set", "ftl.mapping_cache=4KiB")
+    words = ("run", "map-plus", "--set", "workload.synthetic.requests=200", *ignored)
     loud = cli(*words)
     assert loud.stdout
     assert loud.stderr.startswith("note: ")

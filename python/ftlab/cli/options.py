@@ -284,18 +284,13 @@ def executor(dask: str | None, dask_wait: float, jobs: int | None) -> Iterator[E
     Raises:
         UserError: Dask is not installed, or no scheduler answers.
     """
-    if dask is None:
-        from ftlab.studies.executor import Threads
-
-        yield Threads(jobs)
-        return
-    from ftlab.studies.cluster import Cluster
+    from ftlab.studies.executor import chosen
 
     def say(text: str) -> None:
         click.echo(f"note: {text}", err=True)
 
-    with Cluster(dask, jobs, wait_s=dask_wait, say=say) as cluster:
-        yield cluster
+    with chosen(dask, dask_wait, jobs, say) as executor:
+        yield executor
 
 
 def load_state_option(command: Decorated) -> Decorated:
