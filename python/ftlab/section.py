@@ -72,7 +72,7 @@ class Section(Mapping[str, Any]):
         ``percentile_ns``.
 
         Raises:
-            UserError: this is no distribution, or lacks this percentile; the text says what there is.
+            UserError: not a distribution, or it lacks this percentile; the text names those it has.
         """
         points = self._data.get("percentile_ns")
         if points is None:

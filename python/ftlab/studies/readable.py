@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _WIDTH = 100
-"""The width of a table where there is no terminal."""
+"""The width of a table without a terminal."""
 _UNBOUND = 10_000
 _BANDWIDTHS = (Unit("B/s", 1), Unit("KiB/s", 1 << 10), Unit("MiB/s", 1 << 20), Unit("GiB/s", 1 << 30))
 

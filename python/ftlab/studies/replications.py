@@ -179,7 +179,7 @@ def _text(number: Number) -> str:
 def render(figure: Figure, found: Sequence[Line], most: int, width: int | None = None) -> str:
     """Formats the lines as a table as wide as the terminal: a row per variant, a column per value.
 
-    Columns for which there is no room are named below; labels that are too long lose their beginning.
+    Columns that do not fit are named below; labels that are too long lose their beginning.
     """
     width = readable.room() if width is None else width
     axes = [axis.name for axis in figure.axes if axis.name not in seeds(figure)]
