@@ -17,8 +17,10 @@ measured and compared::
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from ftlab import trace
     from ftlab._core import InternalError, UserError, __version__
     from ftlab.api import compare, components, presets, reference, run, schema
+    from ftlab.commands import Swept, calibrate, crash, diff, sweep, tune
     from ftlab.comparison import Comparison, Variant
     from ftlab.histogram import Histogram
     from ftlab.policies import (
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
         allow_python,
     )
     from ftlab.result import Result, Section
+    from ftlab.serving import LiveDevice, serve
     from ftlab.simulation import Simulation
     from ftlab.traces import convert_trace, generate_trace, read_trace, trace_info
 
@@ -40,32 +43,42 @@ __all__ = [
     "Histogram",
     "HostScheduler",
     "InternalError",
+    "LiveDevice",
     "Placement",
     "Replacement",
     "Result",
     "Section",
     "Simulation",
     "Stat",
+    "Swept",
     "UserError",
     "Variant",
     "VictimPolicy",
     "__version__",
     "allow_python",
+    "calibrate",
     "compare",
     "components",
     "convert_trace",
+    "crash",
+    "diff",
     "generate_trace",
     "presets",
     "read_trace",
     "reference",
     "run",
     "schema",
+    "serve",
+    "sweep",
+    "trace",
     "trace_info",
+    "tune",
 ]
 
 # Maps each name to its module, which is loaded on first use, so that the command line starts fast.
 _HOMES = {
     "_core": ("InternalError", "UserError", "__version__"),
+    "commands": ("Swept", "calibrate", "crash", "diff", "sweep", "tune"),
     "api": ("compare", "components", "presets", "reference", "run", "schema"),
     "comparison": ("Comparison", "Variant"),
     "histogram": ("Histogram",),
@@ -79,9 +92,12 @@ _HOMES = {
         "allow_python",
     ),
     "result": ("Result", "Section"),
+    "serving": ("LiveDevice", "serve"),
     "simulation": ("Simulation",),
     "traces": ("convert_trace", "generate_trace", "read_trace", "trace_info"),
 }
+_MODULES = ("trace",)
+"""Modules that are used as they are: `ftlab.trace.fit`."""
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
@@ -92,6 +108,8 @@ if not TYPE_CHECKING:
         """Imports the module that defines a public name; returns what the name stands for."""
         from importlib import import_module
 
+        if name in _MODULES:
+            return import_module(f"ftlab.{name}")
         if name not in _HOME:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(import_module(f"ftlab.{_HOME[name]}"), name)

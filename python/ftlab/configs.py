@@ -101,6 +101,10 @@ def keyword_overrides(keywords: Mapping[str, Scalar]) -> list[Override]:
     for name, value in keywords.items():
         key = SHORTHANDS.get(name, name.replace("__", "."))
         text = to_text(value, key)
+        meant = next((each for each in keys() if "_" in name and each.replace(".", "_") == name), "")
+        if meant and key not in keys():
+            right = meant.replace(".", "__")
+            raise UserError(f"argument {name}={text}: two underscores stand for the dot: {right}={text}")
         overrides.append(Override(f"argument {name}={text}", key, text))
     return overrides
 

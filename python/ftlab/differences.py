@@ -68,6 +68,18 @@ def read(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     )
 
 
+def between(
+    first: Mapping[str, Mapping[str, Any]], second: Mapping[str, Mapping[str, Any]]
+) -> list[Differences]:
+    """Returns the differences between results of the same label; two single results are always compared.
+
+    An empty list means that no label is in both.
+    """
+    if len(first) == 1 and len(second) == 1:
+        return [compare(next(iter(first.values())), next(iter(second.values())))]
+    return [compare(first[label], second[label], label) for label in first if label in second]
+
+
 def compare(first: Mapping[str, Any], second: Mapping[str, Any], label: str = "") -> Differences:
     """Returns the differences between two results."""
     found = Differences(label)

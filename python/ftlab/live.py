@@ -11,7 +11,7 @@ import os
 import socket
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,18 @@ def named(control: str | None) -> Iterator[str]:
     finally:
         with suppress(OSError):
             name.unlink()
+
+
+def beside(addresses: Iterable[str]) -> str | None:
+    """Returns the control socket next to the first Unix socket, if there is one."""
+    paths = (address.removeprefix("unix:") for address in addresses if address.startswith("unix:"))
+    return next((path + ".ctl" for path in paths), None)
+
+
+def uri(address: str) -> str:
+    """Returns an address in the form that NBD clients take."""
+    kind, _, place = address.partition(":")
+    return f"nbd+unix:///?socket={place}" if kind == "unix" else f"nbd://{place}"
 
 
 def running() -> list[str]:

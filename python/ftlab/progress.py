@@ -42,12 +42,15 @@ class Reporter:
         every_s: float = LINE_EVERY_S,
         unit: str = "requests",
         runs: bool = False,
+        whole: int = 0,
     ) -> None:
         """Makes the reporter for this number of ``tasks``. If ``quiet``, it shows nothing; ``stream`` is
         standard error by default.
 
-        With ``runs`` the tasks are many and short, so the display shows how many are done per second.
+        With ``runs`` the tasks are many and short, so the display shows how many are done per second. A
+        single task may say how many of ``unit`` it has (``whole``), so that it gets a bar too.
         """
+        self._whole = whole
         self._unit = unit
         self._runs = runs
         self._failures = 0
@@ -63,7 +66,7 @@ class Reporter:
         self._expected: dict[str, float] = {}
         self._behind = 0.0
         self._quiet = quiet
-        self._live = _Live(tasks, self._stream) if not quiet and self._stream.isatty() else None
+        self._live = _Live(whole or tasks, self._stream) if not quiet and self._stream.isatty() else None
         self.stopped = False
 
     def __enter__(self) -> Reporter:
@@ -85,7 +88,7 @@ class Reporter:
             self._behind = 0.0
             self._start = time.monotonic()
             if self._live:
-                self._live.tasks = self._tasks
+                self._live.expect(self._tasks)
 
     def callback(self, label: str) -> Callback:
         """Returns the callback that task ``label`` calls as it progresses."""
@@ -141,13 +144,16 @@ class Reporter:
     def _show(self) -> None:
         now = time.monotonic()
         rate = self._requests / max(now - self._start, 1e-9)
-        counts = self._preconditioned() or f"{self._requests:,} {self._unit}, {rate:,.0f} a second"
+        of = f" of {self._whole:,}" if self._whole and not self._live else ""
+        counts = self._preconditioned() or f"{self._requests:,}{of} {self._unit}, {rate:,.0f} a second"
         if self._runs:
             counts = f"{self._done / max(now - self._start, 1e-9):,.1f} runs a second"
             counts += f", {self._failures:,} failed" if self._failures else ""
         left = self._left(now)
         if self._live:
-            self._live.show(self._done, left, counts, [*self._before, *self._running])
+            done = self._requests if self._whole else self._done
+            names = [] if self._whole else [*self._before, *self._running]
+            self._live.show(done, left, counts, names)
         elif not self._quiet and now - self._last_line >= self._every_s:
             self._last_line = now
             tasks = f"{self._done} of {self._tasks} done, " if self._tasks > 1 else ""
@@ -159,7 +165,7 @@ class Reporter:
         behind, whole = self._behind, math.fsum(self._expected.values())
         if not self._expected:
             # If the costs are unknown, every task counts as much as any other.
-            behind, whole = self._done, self._tasks
+            behind, whole = (self._requests, self._whole) if self._whole else (self._done, self._tasks)
         if not behind or not whole:
             return ""
         ahead = max(whole - behind, 0.0)
@@ -215,6 +221,14 @@ class _Live:
         self._task: TaskID | None = None
         self._start = time.monotonic()
 
+    def expect(self, tasks: int) -> None:
+        """Sets the number of tasks; a display without a bar that needs one now is made anew."""
+        if (tasks > 1) != (self.tasks > 1):
+            self.close()
+        elif self._progress is not None and self._task is not None:
+            self._progress.update(self._task, total=tasks)
+        self.tasks = tasks
+
     def show(self, done: int, left: str, counts: str, running: list[str]) -> None:
         if self._progress is None and time.monotonic() - self._start < LIVE_AFTER_S:
             return
@@ -251,3 +265,4 @@ class _Live:
     def close(self) -> None:
         if self._progress is not None:
             self._progress.stop()
+            self._progress = None

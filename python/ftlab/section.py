@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from ftlab._core import UserError
 from ftlab.units import count, duration, size
 
 _LINE = 100
@@ -62,6 +63,32 @@ class Section(Mapping[str, Any]):
         if len(shown) > _LINE:
             shown = shown[: _LINE - 3].rsplit(", ", 1)[0] + ", ..."
         return f"{type(self).__name__}({shown})"
+
+    def percentile(self, percent: float) -> int:
+        """Returns the time at or below which ``percent`` of a distribution's values lie, in ns:
+        ``result.latency.read.percentile(99)``.
+
+        A result with histograms (``results.histograms``) has all percentiles, any other one those of
+        ``percentile_ns``.
+
+        Raises:
+            UserError: not a distribution, or it lacks this percentile; the text names those it has.
+        """
+        points = self._data.get("percentile_ns")
+        if points is None:
+            raise UserError(f"{type(self).__name__} is not a distribution of times, so it has no percentiles")
+        key = f"{percent:.6f}"
+        if key in points:
+            return int(points[key])
+        if "histogram" in self._data:
+            from ftlab.histogram import Histogram
+
+            return Histogram.of_summary(self._data).percentile(percent)
+        known = ", ".join(f"{float(each):g}" for each in points) or "none, as there are no values"
+        raise UserError(
+            f"percentile {percent:g}: not in this result; there are: {known}"
+            "\n  run with results.histograms = true for all others"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the plain dictionary; do not change it."""

@@ -269,3 +269,12 @@ def test_files_hold_lists_of_numbers_on_one_line(value: Any) -> None:
     text = json_text({"value": value, "numbers": [1, 2.5e-9, None, -3]})
     assert json.loads(text) == {"value": value, "numbers": [1, 2.5e-9, None, -3]}
     assert '  "numbers": [1, 2.5e-09, null, -3]\n' in text
+
+
+def test_one_underscore_for_the_dot_is_named() -> None:
+    with pytest.raises(ftlab.UserError, match=r"host_scheduler=map: .*: host__scheduler=map"):
+        ftlab.run("map-plus", set=SYNTHETIC, host_scheduler="map")
+    with pytest.raises(ftlab.UserError, match=r"workload__synthetic__read_share=10%"):
+        ftlab.run("map-plus", set=SYNTHETIC, workload_synthetic_read_share="10%")
+    # The shorthand names have an underscore of their own.
+    assert ftlab.run("map-plus", set=SYNTHETIC, out_of_range="wrap").trace.requests == 3000

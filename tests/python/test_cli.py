@@ -531,3 +531,32 @@ def test_compare_on_recorded_traces(cli: Cli, name: str, flags: list[str]) -> No
     counts = {variant["result"]["trace"]["requests"] for variant in variants}
     assert len(counts) == 1
     assert counts.pop() > 100_000
+
+
+def test_a_trace_from_standard_input(cli: Cli) -> None:
+    lines = ["time_ns,op,offset,size", *(f"{at * 1000},R,{4096 * (at % 9)},4096" for at in range(50))]
+    (cli.directory / "a.csv").write_text("\n".join(lines) + "\n")
+    named = json.loads(cli.ok("run", "map-plus", "--trace", "a.csv", "--json", "-"))
+    piped = subprocess.run(
+        [sys.executable, "-m", "ftlab", "run", "map-plus", "--trace", "-", "--json", "-"],
+        cwd=cli.directory,
+        input=(cli.directory / "a.csv").read_text(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert json.loads(piped.stdout)["latency"] == named["latency"]
+    assert named["trace"]["requests"] == 50
+
+
+def test_a_quiet_run_prints_warnings_alone(cli: Cli) -> None:
+    ignored = ("--set", "ftl.kind=page", "--set", "ftl.mapping_cache=4KiB")
+    words = ("run", "map-plus", "--set", "workload.synthetic.requests=200", *ignored)
+    loud = cli(*words)
+    assert loud.stdout
+    assert loud.stderr.startswith("note: ")
+    done = cli(*words, "--quiet", "--json", "a.json")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert json.loads((cli.directory / "a.json").read_text())["trace"]["requests"] == 200
+    assert "latency" in cli.ok(*words, "--quiet", "--json", "-")

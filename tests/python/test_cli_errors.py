@@ -292,3 +292,30 @@ def test_usage(cli: Cli, arguments: list[str], first: str, rest: str) -> None:
 def test_name_that_is_no_text(cli: Cli) -> None:
     done = cli("run", "map-plus", "--trace", os.fsdecode(b"\xff.csv"))
     check(done, "\\udcff.csv", "not UTF-8")
+
+
+def test_an_option_in_place_of_a_name_makes_no_file(cli: Cli) -> None:
+    before = sorted(path.name for path in cli.directory.iterdir())
+    for words in (
+        ("run", "map-plus", "--json", "--quiet"),
+        ("run", "map-plus", "--json", "./--quiet/a.json"),
+        ("run", "map-plus", "--html", "--check"),
+        ("sweep", "study.toml", "--out", "--dry-run"),
+        ("tune", "tune.toml", "--out", "--strict"),
+        ("reproduce", "vios", "--out", "--quick"),
+    ):
+        check(cli(*words), f"{words[2]} {words[3]}: that is an option")
+    assert sorted(path.name for path in cli.directory.iterdir()) == before
+
+
+def test_a_study_and_a_search_are_told_apart(cli: Cli) -> None:
+    (cli.directory / "study.toml").write_text(
+        'config = "map-plus"\n[axis.seed]\nkey = "seed"\nvalues = [1, 2]\n'
+    )
+    (cli.directory / "tune.toml").write_text(
+        'config = "map-plus"\nminimize = ["waf.total"]\nruns = 2\n'
+        '[parameter.scheduler]\nkey = "host.scheduler"\nchoices = ["noop", "map"]\n'
+    )
+    check(cli("tune", "study.toml", "--out", "out"), "study.toml: a study", "`ftlab sweep`")
+    check(cli("sweep", "tune.toml", "--out", "out"), "tune.toml: a search", "`ftlab tune`")
+    assert not (cli.directory / "out").exists()

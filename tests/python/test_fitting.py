@@ -12,7 +12,8 @@ import pytest
 
 from front import Cli
 from ftlab.fitting import Fitter, Targets, arrivals, measure, sizes, solve
-from ftlab.traces import generator_config
+from ftlab.fitting.measure import miss_ratio
+from ftlab.traces import generator_config, trace_config
 
 TARGETS = """source = "made up"
 [config]
@@ -387,3 +388,10 @@ def test_mistakes_on_the_command_line(cli: Cli) -> None:
         done = cli("trace", "fit", *arguments)
         assert done.returncode == 2, (arguments, done.stderr)
         assert said in done.stderr, (arguments, done.stderr)
+
+
+def test_a_trace_of_few_pages_is_fitted(tmp_path: Path) -> None:
+    """Regression: the device on which misses are counted was too small for its own translation pages."""
+    lines = [f"{at * 50_000},R,{4096 * (at * 7 % 40)},4096" for at in range(300)]
+    (tmp_path / "a.csv").write_text("\n".join(["time_ns,op,offset,size", *lines]) + "\n")
+    assert 0 < miss_ratio(trace_config(tmp_path / "a.csv"), 40 * 4096) < 1

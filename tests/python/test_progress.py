@@ -130,3 +130,32 @@ def test_a_narrow_terminal_keeps_bar_count_and_time_left(monkeypatch: pytest.Mon
     assert "100/200" in last
     assert "about 0 s left" in last
     assert "\u2501" in last
+
+
+def test_a_single_task_of_known_length_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ftlab.progress.LIVE_AFTER_S", 0.0)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "80")
+    stream = Terminal()
+    with Reporter(unit="power cuts", whole=300, stream=stream) as reporter:
+        reporter.callback("crash")(120)
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue())
+    assert "120/300" in shown
+    assert "\u2501" in shown
+    lines = io.StringIO()
+    with Reporter(unit="power cuts", whole=300, stream=lines, every_s=0) as reporter:
+        reporter.callback("crash")(120)
+    assert lines.getvalue().startswith("ftlab: 120 of 300 power cuts, ")
+
+
+def test_a_bar_appears_once_the_number_of_runs_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ftlab.progress.LIVE_AFTER_S", 0.0)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "80")
+    stream = Terminal()
+    with Reporter(runs=True, stream=stream) as reporter:
+        reporter.finish("default")
+        assert "\u2501" not in stream.getvalue()
+        reporter.expect({f"trial {number}": 1.0 for number in range(1, 121)})
+        reporter.finish("trial 1")
+    assert "/120" in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue())

@@ -10,12 +10,10 @@ import click
 
 from ftlab._core import UserError
 from ftlab.cli import options
-from ftlab.configs import load
-from ftlab.outputs import Output, write_stdout
+from ftlab.outputs import write_stdout
 
 if TYPE_CHECKING:
     from ftlab.calibration.fit import Asked
-    from ftlab.calibration.row import Row
     from ftlab.studies.executor import Executor
 
 MOST_SHOWN = 5
@@ -70,7 +68,12 @@ MOST_SHOWN = 5
     metavar="NAME=N,...",
     help="What errors count: iops=1,mean=1,p50=0.05,p99=0.05,p999=0.02 unless given.",
 )
-@click.option("--out", metavar="FILE", help="The model, a .toml; FILE's .json and .html hold what was found.")
+@click.option(
+    "--out",
+    type=options.NEW,
+    metavar="FILE",
+    help="The model, a .toml; FILE's .json and .html hold what was found.",
+)
 @click.option("--check", metavar="FILE", help="Fit nothing: state the errors of this configuration.")
 @click.option(
     "--most-error",
@@ -110,19 +113,16 @@ def calibrate(
     With --check FILE nothing is fitted: the errors of the file are stated, and the exit status is 1 if one of
     them is above --most-error.
     """
-    from ftlab.calibration.distance import weights_of
-    from ftlab.calibration.fit import Asked, held_out, picked, rows_of
+    from ftlab.calibration.outcome import asked
 
-    counted = weights_of(weights)
-    known, others = rows_of([Path(each) for each in measured])
-    rows = picked(known, only)
+    paths = [Path(each) for each in measured]
     if check is not None:
         if base is not None or out is not None or free or hold_out:
             raise UserError(
                 f"--check {check}: fits nothing, so it takes neither BASE nor --out, --free or --hold-out"
             )
         with options.executor(dask, dask_wait, jobs) as executor:
-            _check(check, rows, counted, _share(most_error or "10%"), executor)
+            _check(check, paths, only, weights, _share(most_error or "10%"), executor)
         return
     if base is None or out is None:
         raise UserError(
@@ -130,12 +130,19 @@ def calibrate(
         )
     if most_error is not None:
         raise UserError(f"--most-error {most_error}: goes with --check FILE")
-    held = tuple(held_out(rows, hold_out, seed))
-    passed = () if only else tuple(others)
-    folder = Path(out).with_suffix(".calibration")
-    asked = Asked(base, free, tuple(rows), held, passed, counted, trials, seed, Path(out), folder)
+    wanted = asked(
+        base,
+        paths,
+        Path(out),
+        only=only,
+        free=free,
+        hold_out=hold_out,
+        trials=trials,
+        seed=seed,
+        weights=weights,
+    )
     with options.executor(dask, dask_wait, jobs) as executor:
-        _fit(asked, executor)
+        _fit(wanted, executor)
 
 
 def _share(text: str) -> float:
@@ -145,15 +152,20 @@ def _share(text: str) -> float:
     return float(found[1]) / 100
 
 
-def _check(config: str, rows: list[Row], weights: dict[str, float], most: float, executor: Executor) -> None:
-    import tempfile
-
-    from ftlab.calibration.fit import check
+def _check(
+    config: str,
+    measured: list[Path],
+    only: tuple[str, ...],
+    weights: str | None,
+    most: float,
+    executor: Executor,
+) -> None:
+    from ftlab.calibration.outcome import errors_of
     from ftlab.calibration.written import over, render
     from ftlab.progress import Reporter
 
-    with tempfile.TemporaryDirectory() as folder, Reporter(runs=True) as reporter:
-        found = check(config, rows, weights, executor, reporter, Path(folder))
+    with Reporter(runs=True) as reporter:
+        found = errors_of(config, measured, executor, reporter, only=only, weights=weights)
     write_stdout(render(found))
     beyond = over(found, most)
     if beyond:
@@ -164,24 +176,12 @@ def _check(config: str, rows: list[Row], weights: dict[str, float], most: float,
         raise click.exceptions.Exit(1)
 
 
-def _fit(asked: Asked, executor: Executor) -> None:
-    from ftlab.calibration import page
-    from ftlab.calibration.fit import fit
-    from ftlab.calibration.model import overrides
-    from ftlab.calibration.written import render, text_of, to_json, toml
+def _fit(wanted: Asked, executor: Executor) -> None:
+    from ftlab.calibration.outcome import calibrate as run
+    from ftlab.calibration.written import render
     from ftlab.progress import Reporter
-    from ftlab.studies.alone import alone
 
-    files = [Output("--out", asked.out.with_suffix(suffix)) for suffix in (".toml", ".json", ".html")]
-    files[0].check([".toml"])
-    if asked.out.suffix.lower() != ".toml":
-        raise UserError(f"--out {asked.out}: a model is a .toml")
-    with alone(asked.folder, asked.out), Reporter(runs=True) as reporter:
-        found = fit(asked, executor, reporter)
-    config = load(asked.base, overrides(found.values))
-    command = options.command_line()
-    files[0].write(toml(found, config, text_of(asked.base), command).encode())
-    files[1].write(to_json(found).encode())
-    files[2].write(page.render(found, asked.out.stem, command).encode())
+    with Reporter(runs=True) as reporter:
+        found = run(wanted, executor, reporter, options.command_line())
     write_stdout(render(found))
-    write_stdout(f"model: {asked.out}\n")
+    write_stdout(f"model: {wanted.out}\n")

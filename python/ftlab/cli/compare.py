@@ -34,6 +34,7 @@ from ftlab.outputs import Output, check_distinct, json_text, saying_what_is_writ
 @click.option(
     "--plot",
     "plots",
+    type=options.NEW,
     multiple=True,
     metavar="FILE",
     help="Draw mean latency with its wait and access parts, as .png or .svg. Repeatable.",

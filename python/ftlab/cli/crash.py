@@ -124,7 +124,7 @@ def crash(
 
     from ftlab.progress import Reporter
 
-    with Reporter(unit="power cuts") as reporter:
+    with Reporter(unit="power cuts", whole=len(at) or cuts) as reporter:
         text = _core.crash(
             resolved,
             cuts=cuts,

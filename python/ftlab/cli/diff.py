@@ -30,16 +30,13 @@ def diff(first: str, second: str, everything: bool, json_path: str | None) -> No
     if output:
         check_distinct([output], [first, second])
     results = [differences.read(path) for path in (first, second)]
-    if len(results[0]) == 1 and len(results[1]) == 1:
-        # Each file holds one result: the two are compared whatever their labels.
-        results = [{"": next(iter(each.values()))} for each in results]
-    both = [label for label in results[0] if label in results[1]]
-    if not both:
+    found = differences.between(*results)
+    if not found:
         raise UserError(f"{first} and {second} have no variant in common")
     for path, own in ((first, results[0]), (second, results[1])):
-        if alone := [label for label in own if label not in both]:
+        both = {each.label for each in found}
+        if alone := [label for label in own if label not in both and both != {""}]:
             click.echo(f"note: only in {path}: {'; '.join(alone)}", err=True)
-    found = [differences.compare(results[0][label], results[1][label], label) for label in both]
     text = json.dumps([_as_json(each) for each in found], indent=2) + "\n"
     if output:
         output.write(text.encode())

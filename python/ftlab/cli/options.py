@@ -104,11 +104,13 @@ MOST_DOUBTS = 10
 """The maximum number of warnings about traces that are printed; there may be thousands of them."""
 
 
-def check_traces(configs: Iterable[tuple[str, Config]], strict: bool, *, go_on: bool = False) -> None:
+def check_traces(
+    configs: Iterable[tuple[str, Config]], strict: bool, *, go_on: bool = False, quiet: bool = False
+) -> None:
     """Reads the traces of labelled configurations before anything is prepared for them.
 
     Reasons to doubt a trace are reported as warnings, or as errors with ``strict``; with ``go_on`` a fault in
-    a trace is one such reason.
+    a trace is one such reason. With ``quiet`` no progress is shown.
 
     Raises:
         UserError: a trace is at fault, or a trace is doubtful and ``strict`` is set.
@@ -116,7 +118,7 @@ def check_traces(configs: Iterable[tuple[str, Config]], strict: bool, *, go_on: 
     from ftlab.progress import Reporter
     from ftlab.traces import doubts
 
-    with Reporter(unit="requests checked") as reporter:
+    with Reporter(unit="requests checked", quiet=quiet) as reporter:
         found = doubts(configs, reporter.callback("check"), go_on=go_on)
     say_doubts(found, strict)
 
@@ -145,11 +147,32 @@ def say_overloads(results: Iterable[tuple[str, Result]]) -> None:
         click.echo(f"warning: {len(lines) - MOST_DOUBTS:,} more variants did not keep up", err=True)
 
 
+class NewName(click.types.StringParamType):
+    """The name of a file or directory that is written; another option in its place is a slip."""
+
+    name = "file"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Returns the name.
+
+        Raises:
+            UserError: a part of the name begins with two hyphens, as after an option without its value.
+        """
+        if any(part.startswith("--") for part in value.split("/")):
+            said = param.opts[0] if param is not None else ""
+            raise UserError(f"{said} {value}: that is an option; name what {said} is to write")
+        return value
+
+
+NEW = NewName()
+
+
 def json_option(command: Decorated) -> Decorated:
     """Adds ``--json FILE|-``."""
     return click.option(
         "--json",
         "json_path",
+        type=NEW,
         metavar="FILE|-",
         # The name /dev/stdout means the same as -: two writers to one file would overwrite each other's
         # output.
@@ -208,6 +231,7 @@ def html_option(command: Decorated) -> Decorated:
     return click.option(
         "--html",
         "html_path",
+        type=NEW,
         metavar="FILE",
         help="Write a report to read offline in a browser: charts, tables and settings in one file. Results"
         " then hold what it draws (keys of [results]).",
@@ -260,18 +284,13 @@ def executor(dask: str | None, dask_wait: float, jobs: int | None) -> Iterator[E
     Raises:
         UserError: Dask is not installed, or no scheduler answers.
     """
-    if dask is None:
-        from ftlab.studies.executor import Threads
-
-        yield Threads(jobs)
-        return
-    from ftlab.studies.cluster import Cluster
+    from ftlab.studies.executor import chosen
 
     def say(text: str) -> None:
         click.echo(f"note: {text}", err=True)
 
-    with Cluster(dask, jobs, wait_s=dask_wait, say=say) as cluster:
-        yield cluster
+    with chosen(dask, dask_wait, jobs, say) as executor:
+        yield executor
 
 
 def load_state_option(command: Decorated) -> Decorated:

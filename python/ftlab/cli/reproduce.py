@@ -13,6 +13,7 @@ from ftlab.outputs import write_stdout
 @click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 @click.option(
     "--out",
+    type=options.NEW,
     default="reproduced",
     show_default=True,
     metavar="DIR",

@@ -23,6 +23,9 @@ from ftlab.units import count, duration
 REQUESTS_SUFFIXES = (".csv", ".parquet")
 """The extensions of files that ``--requests`` can write."""
 
+STDIN = "/dev/stdin"
+"""The file of which ``--trace -`` is the short name."""
+
 
 @click.command()
 @click.argument("config", shell_complete=completing.presets)
@@ -34,12 +37,14 @@ REQUESTS_SUFFIXES = (".csv", ".parquet")
 @click.option(
     "--requests",
     "requests_path",
+    type=options.NEW,
     metavar="FILE",
     help="Write one row per request (times, misses, batch) to a .csv or .parquet file.",
 )
 @click.option(
     "--save-state",
     "state_path",
+    type=options.NEW,
     metavar="FILE",
     help="Write the preconditioned device, as it is at time 0, to a file that --load-state takes.",
 )
@@ -48,6 +53,7 @@ REQUESTS_SUFFIXES = (".csv", ".parquet")
 @click.option(
     "--timeline",
     "timeline_path",
+    type=options.NEW,
     metavar="FILE",
     help="Write what every channel, chip and die did, when and for whom; open it in ui.perfetto.dev.",
 )
@@ -62,6 +68,9 @@ REQUESTS_SUFFIXES = (".csv", ".parquet")
     help="Run each tenant alone too, and report slowdowns, fairness and speedups.",
 )
 @options.check_option
+@click.option(
+    "--quiet", is_flag=True, help="Print neither report nor notes nor progress; warnings and errors remain."
+)
 def run(
     config: str,
     settings: tuple[str, ...],
@@ -76,15 +85,19 @@ def run(
     timeline_window: str | None,
     alone: bool,
     check: bool,
+    quiet: bool,
     **flags: str | None,
 ) -> None:
     """Run one configuration and report what it measured.
 
     CONFIG is a preset's name (see `ftlab presets`) or a TOML file; write ./NAME for a file that has the name
-    of a preset.
+    of a preset. With --trace - the trace is read from standard input.
     """
+    if flags["trace"] == "-":
+        flags["trace"] = STDIN
     resolved = load(config, [*options.measured_for(html_path), *options.overrides(settings, flags)])
-    options.say_notes(resolved)
+    if not quiet:
+        options.say_notes(resolved)
     for_fio = options.check_output_format(output_format, json_path)
     if timeline_window is not None and timeline_path is None:
         raise UserError("--timeline-window needs --timeline FILE")
@@ -95,14 +108,14 @@ def run(
     html = options.output("--html", html_path)
     outputs = [output for output in (json_output, requests, state, timeline, html) if output]
     check_distinct(outputs, [name for name in (resolved.trace, load_state) if name])
-    options.check_traces([("", resolved)], strict)
+    options.check_traces([("", resolved)], strict, quiet=quiet)
 
     from ftlab.progress import Reporter
     from ftlab.running import RunOptions
     from ftlab.traces import run_with_outputs
 
     with saying_what_is_written(outputs):
-        with Reporter() as reporter:
+        with Reporter(quiet=quiet) as reporter:
             told = RunOptions(
                 collect=for_fio,
                 check=check,
@@ -119,9 +132,9 @@ def run(
 
                 result = with_slowdowns(result, resolved, told)
         options.say_overloads([(resolved.trace or config, result)])
-        for note in result.notes:
+        for note in result.notes if not quiet else ():
             click.echo(f"note: {note}", err=True)
-        if timeline and result.timeline:
+        if timeline and result.timeline and not quiet:
             _note(timeline, result.timeline, timeline_window)
         if for_fio:
             # The fio job is named after the configuration file, without folder and suffix.
@@ -134,7 +147,7 @@ def run(
             result.html(html.name, command=options.command_line())
     if json_path == "-":
         write_stdout(text)
-    else:
+    elif not quiet:
         write_report(str(result))
 
 

@@ -83,6 +83,7 @@ LOOK_S = 0.1
 @click.option(
     "--record",
     "record",
+    type=options.NEW,
     metavar="FILE",
     help="Write every request to a .csv or .parquet trace, which run --trace replays to the same result.",
 )
@@ -130,14 +131,14 @@ def serve(
     check_distinct(outputs, [name for name in (load_state, media) if name])
 
     from ftlab import _core
-    from ftlab.live import named
+    from ftlab.live import beside, named
     from ftlab.progress import Reporter
     from ftlab.result import Result
 
     with (
         saying_what_is_written(outputs),
         recorded(recording, config) as record_csv,
-        named(control or _beside(addresses)) as commands,
+        named(control or beside(addresses)) as commands,
         # The first two signals end the device even if the parent process ignores them; closing the terminal
         # does not end it.
         asked_to_stop([signal.SIGINT, signal.SIGTERM], [signal.SIGHUP]) as asked,
@@ -184,8 +185,10 @@ def _unless(asked: threading.Event, told: Preconditioning | None) -> Preconditio
 
 def _wait(server: LiveServer, asked: threading.Event, fuse: str | None, media: str | None) -> None:
     """Prints where the device is, and waits until it has to stop."""
+    from ftlab.live import uri
+
     for address in server.addresses():
-        _say(f"serving {_uri(address)}")
+        _say(f"serving {uri(address)}")
     if server.metrics():
         _say(f"metrics at http://{str(server.metrics()).removeprefix('tcp:')}/metrics")
     if fuse:
@@ -210,18 +213,6 @@ def _found(media: str, opened: dict[str, Any]) -> str:
         f" {count(took['programs'])} programmed, {count(took['erases'])} blocks erased,"
         f" {count(took['torn_pages'])} torn pages met"
     )
-
-
-def _beside(addresses: tuple[str, ...]) -> str | None:
-    """Returns the control socket next to the first Unix socket, if there is one."""
-    paths = (address.removeprefix("unix:") for address in addresses if address.startswith("unix:"))
-    return next((path + ".ctl" for path in paths), None)
-
-
-def _uri(address: str) -> str:
-    """Returns the address in the form that NBD clients take."""
-    kind, _, place = address.partition(":")
-    return f"nbd+unix:///?socket={place}" if kind == "unix" else f"nbd://{place}"
 
 
 def _say(text: str) -> None:

@@ -15,7 +15,9 @@ MOST_ROWS = 40
 
 @click.command()
 @click.argument("study")
-@click.option("--out", required=True, metavar="DIR", help="Directory for tables, results and page.")
+@click.option(
+    "--out", type=options.NEW, required=True, metavar="DIR", help="Directory for tables, results and page."
+)
 @click.option("--fresh", is_flag=True, help="Run everything again; what another study left there is removed.")
 @click.option("--dry-run", is_flag=True, help="Report how many runs there are and what they take; run none.")
 @options.allow_python_option

@@ -82,7 +82,9 @@ def convert(source: str, target: str, settings: tuple[str, ...], **flags: str | 
 @trace.command()
 @click.argument("file")
 @click.option("--by", type=click.Choice(["volume"]), required=True, help="What gets a file of its own.")
-@click.option("--out", metavar="DIR", required=True, help="Directory for the files and index.csv.")
+@click.option(
+    "--out", type=options.NEW, metavar="DIR", required=True, help="Directory for the files and index.csv."
+)
 @options.shorthands(_READING)
 @options.set_option
 def split(file: str, by: str, out: str, settings: tuple[str, ...], **flags: str | None) -> None:
@@ -115,6 +117,7 @@ def generate(target: str, **flags: str | None) -> None:
 @click.argument("source")
 @click.option(
     "--out",
+    type=options.NEW,
     metavar="FILE|DIR",
     required=True,
     help="The model, a .toml file; for a targets file a directory that takes NAME.toml of each.",

@@ -8,12 +8,14 @@ import click
 
 from ftlab._core import UserError
 from ftlab.cli import options
-from ftlab.outputs import inside, write_stdout
+from ftlab.outputs import write_stdout
 
 
 @click.command()
 @click.argument("file")
-@click.option("--out", required=True, metavar="DIR", help="Directory for results and what was found.")
+@click.option(
+    "--out", type=options.NEW, required=True, metavar="DIR", help="Directory for results and what was found."
+)
 @options.allow_python_option
 @options.dask_options
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: all cores]")
@@ -33,29 +35,20 @@ def tune(file: str, out: str, dask: str | None, dask_wait: float, jobs: int | No
     The same command goes on where it was stopped; with --jobs 1 the same seed gives the same trials.
     """
     from ftlab.progress import Reporter
-    from ftlab.studies import tuned_page
-    from ftlab.studies.alone import alone
-    from ftlab.studies.front import place_of_default, render, to_csv
-    from ftlab.studies.tune import Tuner, traced
+    from ftlab.studies.front import place_of_default, render
+    from ftlab.studies.tune import traced
+    from ftlab.studies.tuned_page import search
     from ftlab.studies.tuning import load_tuning
 
     tuning = load_tuning(Path(file))
     folder = Path(out)
     options.check_traces(traced(tuning), strict)
-    with (
-        alone(folder, tuning.path),
-        options.executor(dask, dask_wait, jobs) as executor,
-        Reporter(runs=True) as reporter,
-    ):
-        tuned = Tuner(tuning, folder, executor, reporter).search(executor.jobs)
-    inside(folder, "trials.csv").write(to_csv(tuned, tuned.trials).encode())
-    inside(folder, "front.csv").write(to_csv(tuned, tuned.front).encode())
-    tuned_page.write(tuned, folder, options.command_line())
+    with options.executor(dask, dask_wait, jobs) as executor, Reporter(runs=True) as reporter:
+        tuned = search(tuning, folder, executor, reporter, options.command_line())
     write_stdout(render(tuned))
     failed = [trial for trial in tuned.trials if not trial.values]
     if failed:
         click.echo(f"note: {len(failed)} trials failed; the first: {failed[0].error}", err=True)
     if tuned.best is None or tuned.best.config is None:
         raise UserError(f"{file}: none of {len(tuned.trials)} trials meets the constraints")
-    inside(folder, "best.toml").write(tuned.best.config.toml().encode())
     write_stdout(f"{place_of_default(tuned)}\nbest: {folder / 'best.toml'}\n")

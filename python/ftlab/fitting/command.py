@@ -36,6 +36,8 @@ class Request:
     load_state: str | None
     preset: str | None = None
     """The preset that the model of a trace names as its device."""
+    quiet: bool = False
+    """Whether no progress is shown."""
 
 
 def tolerance_of(text: str) -> float:
@@ -86,7 +88,7 @@ def _from_targets(request: Request) -> Iterator[tuple[Fit, str]]:
         output.check()
     check_distinct(outputs, [request.source])
     overrides = [*request.settings, *keyword_overrides(request.flags)]
-    with Reporter(tasks=len(wanted)) as reporter:
+    with Reporter(tasks=len(wanted), quiet=request.quiet) as reporter:
         fitter = Fitter(config, overrides, tolerance=request.tolerance, load_state=request.load_state)
         for targets, output in zip(wanted, outputs, strict=True):
             # All fits share one fitter, so that its device is prepared only once.
@@ -113,7 +115,7 @@ def _from_trace(request: Request) -> tuple[Fit, str]:
     trace = traces.trace_config(request.source, flags)
     seed = keyword_overrides({name: value for name, value in request.flags.items() if name == "seed"})
     name = Path(request.out).stem
-    with Reporter() as reporter:
+    with Reporter(quiet=request.quiet) as reporter:
         fitter = Fitter(
             request.config,
             [*request.settings, *seed],

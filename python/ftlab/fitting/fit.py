@@ -222,6 +222,12 @@ class Fitter:
         self._runs += 1
         return conflicts(config, self._device, progress=advance)
 
+    def _tell(self, targets: Targets) -> None:
+        """Tells the progress of a draw or a search for misses, which goes through all requests."""
+        self._simulated += targets.requests
+        if self._progress is not None and self._progress(self._simulated) is False:
+            raise KeyboardInterrupt
+
     def _regions(self, targets: Targets, keys: dict[str, str], wanted: float) -> None:
         """Fits the region so that ``wanted`` is the share of updated entries among those that mapping flushes
         program: the larger the region, the fewer entries of a translation page are updated at a time.
@@ -290,6 +296,7 @@ class Fitter:
         first = parse(keys["region"]) if targets.footprint_bytes is not None else 0.0
         best, least, stalled = dict(keys), math.inf, 0
         for _ in range(PLACE_TURNS):
+            self._tell(targets)
             distance = self._locality(targets, keys)
             config = self._generator(keys)
             found = measure(config) if targets.near_ratio is not None else None
@@ -324,6 +331,7 @@ class Fitter:
         asked = wanted = gaps.Gaps.of(targets)
         best, least = dict(keys), math.inf
         for _ in range(ARRIVAL_TURNS):
+            self._tell(targets)
             found = measure(self._generator(keys))
             reached = gaps.Gaps(found.mean_gap_ns, found.gap_cv, found.median_gap_ns, found.burst_length)
             off = [
@@ -361,6 +369,7 @@ class Fitter:
             nonlocal least
             place(at)
             self._runs += 1
+            self._tell(targets)
             gap = wanted - self._misses(keys)
             least = min(least, abs(gap))
             return gap

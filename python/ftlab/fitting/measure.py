@@ -25,6 +25,7 @@ NEAR_REQUESTS = 8
 """The number of earlier requests considered, as in the generator."""
 
 _BLOCK = 256 << 10
+_LEAST_BLOCKS = 64
 _TRIM = 2
 
 
@@ -151,7 +152,8 @@ def miss_ratio(config: Config, space: int) -> float:
     from ftlab.running import run_config
 
     text = config.toml()
-    blocks = math.ceil(max(space, _BLOCK) / 0.93 / _BLOCK) + 16
+    # 7 % of fewer blocks would leave no room for translation pages and an erased block.
+    blocks = max(math.ceil(space / 0.93 / _BLOCK) + 16, _LEAST_BLOCKS)
     values = {
         "workload.replay": "closed",
         "workload.speed": "1.0",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ftlab._core import UserError
 from ftlab.studies.axes import Axis, load_axis
 from ftlab.studies.expression import Expression, listed
 from ftlab.studies.toml import Table, place
@@ -155,6 +156,8 @@ def load_study(path: Path) -> Figure:
     table = Table(path)
     if like := table.text("like", ""):
         table = table.over(Table(path.parent / f"{like}.toml"))
+    if not table.has("axis") and table.has("parameter"):
+        raise UserError(f"{path}: a search (it has [parameter.NAME] and no axes): use `ftlab tune`")
     figure = _figure(table, "", path.stem, like or path.stem)
     if figure.what != "runs":
         raise table.wrong("what", f"{figure.what!r}; a sweep has a row for each run")

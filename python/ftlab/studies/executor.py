@@ -168,3 +168,22 @@ def estimated_bytes(config: Config) -> int:
     page = quantity(flash["page"]) or 1
     unit = quantity(settings["ftl"].get("logical_page", "")) or page
     return int(_BASE_BYTES + pages * max(_PAGE_BYTES, _UNIT_BYTES * page / unit))
+
+
+@contextmanager
+def chosen(
+    dask: str | None, wait_s: float, jobs: int | None, say: Callable[[str], None]
+) -> Iterator[Executor]:
+    """Yields threads of this process, or the Dask cluster of the scheduler ``dask``; waits ``wait_s`` for its
+    workers.
+
+    Raises:
+        UserError: Dask is not installed, or no scheduler answers.
+    """
+    if dask is None:
+        yield Threads(jobs)
+        return
+    from ftlab.studies.cluster import Cluster
+
+    with Cluster(dask, jobs, wait_s=wait_s, say=say) as cluster:
+        yield cluster

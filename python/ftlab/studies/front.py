@@ -15,6 +15,7 @@ from typing import Any
 
 from ftlab._core import Config
 from ftlab.configs import to_text
+from ftlab.studies import readable
 from ftlab.studies.tuning import Tuning
 
 
@@ -155,29 +156,28 @@ def default_parameters(tuned: Tuned) -> dict[str, str]:
     return found
 
 
-def render(tuned: Tuned, width: int = 100) -> str:
+def render(tuned: Tuned, width: int | None = None) -> str:
     """Formats the front, the default configuration for comparison, and what the parameters account for."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    names = [each.name for each in tuned.tuning.parameters]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for name in ("trial", *names, *(each.text for each in tuned.tuning.objectives), ""):
-        table.add_column(name, justify="left" if name in names else "right")
+    parameters, objectives = tuned.tuning.parameters, [each.text for each in tuned.tuning.objectives]
+    units = [readable.unit_of(text) for text in objectives]
+    heads = [("trial", True), *((each.name, False) for each in parameters)]
+    heads += [
+        (readable.heading(text if not unit else text.removesuffix("_ns")), True)
+        for text, unit in zip(objectives, units, strict=True)
+    ]
+    table = readable.table([*heads, ("", True)])
     for trial in [*tuned.front, tuned.default]:
-        values = [f"{value:.6g}" for value in trial.values] or ["-"] * len(tuned.tuning.objectives)
+        values = [readable.shown(value, unit) for value, unit in zip(trial.values, units, strict=False)]
         mark = "" if trial.feasible else "not allowed" if trial.values else "failed"
         mark = "best" if trial is tuned.best else mark
         number = "default" if trial is tuned.default else str(trial.number)
         chosen = default_parameters(tuned) if trial is tuned.default else trial.parameters
-        table.add_row(number, *(chosen.get(name, "-") for name in names), *values, mark)
-    console = Console(file=io.StringIO(), width=width, highlight=False)
-    with console.capture() as captured:
-        console.print(table)
-    lines = [captured.get()]
+        settings = (readable.setting(chosen.get(each.name, "-")) for each in parameters)
+        table.add_row(number, *settings, *(values or ["-"] * len(objectives)), mark)
+    lines = [readable.text_of(table, readable.room() if width is None else width)]
     for name, shares in tuned.importance.items():
-        lines.append(f"{name} accounts for {', '.join(f'{share:.0%}' for share in shares)}\n")
+        of = (f"{share:.0%} of {text}" for share, text in zip(shares, objectives, strict=True))
+        lines.append(f"{name} accounts for {', '.join(of)}\n")
     return "".join(lines)
 
 

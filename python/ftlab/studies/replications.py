@@ -6,10 +6,12 @@ import csv
 import io
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ftlab.labels import cut_left
+from ftlab.studies import readable
 from ftlab.studies.declaration import Figure
 from ftlab.studies.series import Number
 
@@ -21,6 +23,11 @@ VALUES = (
     *("latency.all.percentile_ns.99.000000", "mapping.hit_ratio", "waf.total", "throughput_bytes_per_s"),
 )
 """The values that are summarised if a study declares none."""
+
+GAP = 2
+"""The number of spaces between columns."""
+LEAST = 12
+"""A label is not cut to fewer characters than this."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +74,7 @@ def shown(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Returns the values that are summarised, with their units."""
     there = {name for row in rows[:1] for name in row}
     declared = {value.name: value.unit for value in figure.values}
-    return declared or {name: _unit(name) for name in VALUES if name in there}
-
-
-def _unit(name: str) -> str:
-    """Returns the unit in the name of a result's field."""
-    return "ns" if "_ns" in name else "B/s" if name.endswith("_bytes_per_s") else ""
+    return declared or {name: readable.unit_of(name) for name in VALUES if name in there}
 
 
 def estimate(values: Sequence[float]) -> Estimate:
@@ -174,43 +176,83 @@ def _text(number: Number) -> str:
     return "" if number is None else f"{number:.10g}"
 
 
-def render(figure: Figure, found: Sequence[Line], most: int, width: int = 100) -> str:
-    """Formats the lines as a table: a row per variant, a column per value."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
+def render(figure: Figure, found: Sequence[Line], most: int, width: int | None = None) -> str:
+    """Formats the lines as a table as wide as the terminal: a row per variant, a column per value.
 
+    Columns that do not fit are named below; labels that are too long lose their beginning.
+    """
+    width = readable.room() if width is None else width
     axes = [axis.name for axis in figure.axes if axis.name not in seeds(figure)]
-    values = list(dict.fromkeys(line.value for line in found))
     variants: dict[tuple[str, ...], dict[str, Line]] = {}
     for line in found:
         variants.setdefault(tuple(line.labels.values()), {})[line.value] = line
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for axis in axes:
-        table.add_column(axis)
-    for value in values:
-        table.add_column(value.removesuffix("0000").replace(".percentile_ns", " p"), justify="right")
-    for labels, cells in list(variants.items())[:most]:
-        table.add_row(*labels, *(_cell(cells.get(value)) for value in values))
-    console = Console(file=io.StringIO(), width=width, highlight=False)
-    with console.capture() as captured:
-        console.print(table)
-    text = captured.get()
+    rows = list(variants.items())[:most]
+    columns = {
+        value: _column(value, [cells.get(value) for _, cells in rows])
+        for value in dict.fromkeys(line.value for line in found)
+    }
+    labels = {axis: [axis, *(own[at] for own, _ in rows)] for at, axis in enumerate(axes)}
+    kept, left_out = _fitting(list(labels.values()), columns, width)
+    named = _cut(list(labels.values()), kept, width)
+    every = [*((column, False) for column in named), *((column, True) for column in kept)]
+    table = readable.table([(column[0], numeric) for column, numeric in every])
+    for at in range(1, len(rows) + 1):
+        table.add_row(*(column[at] for column, _ in every))
+    text = readable.text_of(table, width)
+    if left_out:
+        text += f"no room for {', '.join(left_out)} (summary.csv has them)\n"
     if len(variants) > most:
         text += f"{len(variants) - most:,} more variants\n"
     return text
 
 
-def _cell(line: Line | None) -> str:
+def _column(name: str, cells: Sequence[Line | None]) -> list[str]:
+    """Returns a column of the table: its heading and its cells, all in one unit."""
+    there = [cell for cell in cells if cell is not None]
+    unit = there[0].unit if there else ""
+    scale = readable.scale((cell.estimate.mean for cell in there), unit)
+    return [readable.heading(name, scale.name), *(_cell(cell, scale.ns) for cell in cells)]
+
+
+def _wide(columns: Iterable[Sequence[str]]) -> int:
+    return sum(readable.widest(column) + GAP for column in columns)
+
+
+def _fitting(
+    labels: Sequence[Sequence[str]], columns: Mapping[str, list[str]], width: int
+) -> tuple[list[list[str]], list[str]]:
+    """Returns the columns for which there is room behind the labels, at least one, and the others' names."""
+    names = list(columns)
+    kept = len(names)
+    while kept > 1 and _wide(labels) + _wide(columns[name] for name in names[:kept]) > width + GAP:
+        kept -= 1
+    return [columns[name] for name in names[:kept]], names[kept:]
+
+
+def _cut(
+    labels: Sequence[Sequence[str]], columns: Sequence[Sequence[str]], width: int
+) -> Sequence[Sequence[str]]:
+    """Cuts the longest labels on the left, where names of files differ least, until the rows fit."""
+    labels = list(labels)
+    while (beyond := _wide(labels) + _wide(columns) - width - GAP) > 0:
+        at = max(range(len(labels)), key=lambda each: readable.widest(labels[each]), default=0)
+        longest = readable.widest(labels[at]) if labels else 0
+        if longest <= LEAST:
+            break
+        labels[at] = [cut_left(label, max(longest - beyond, LEAST)) for label in labels[at]]
+    return labels
+
+
+def _cell(line: Line | None, unit: int) -> str:
     if line is None:
         return "-"
-    text = _plus_minus(line.estimate)
+    text = _plus_minus(line.estimate, unit)
     if line.difference:
         sign = "+" if line.difference.mean >= 0 else ""
-        text += f"\n({sign}{_plus_minus(line.difference)})"
+        text += f"\n({sign}{_plus_minus(line.difference, unit)})"
     return text
 
 
-def _plus_minus(found: Estimate) -> str:
-    half = "" if found.half is None else f" ±{found.half:.2g}"
-    return f"{found.mean:.4g}{half}"
+def _plus_minus(found: Estimate, unit: int) -> str:
+    half = "" if found.half is None else f" ±{found.half / unit:.2g}"
+    return f"{found.mean / unit:.4g}{half}"

@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from ftlab.outputs import inside
+from ftlab.progress import Reporter
 from ftlab.studies import pages
-from ftlab.studies.front import Trial, Tuned, default_parameters, place_of_default
-from ftlab.studies.tuning import Objective, Parameter
+from ftlab.studies.alone import alone
+from ftlab.studies.executor import Executor
+from ftlab.studies.front import Trial, Tuned, default_parameters, place_of_default, to_csv
+from ftlab.studies.tune import Tuner
+from ftlab.studies.tuning import Objective, Parameter, Tuning
 from ftlab.units import quantity
 
 SECTIONS = (
@@ -34,6 +38,22 @@ SECTIONS = (
     ("trials", "All trials", "A click on a heading sorts."),
 )
 CHOICES = (("x", "Across"), ("y", "Upward"))
+
+
+def search(tuning: Tuning, out: Path, executor: Executor, reporter: Reporter, command: str) -> Tuned:
+    """Searches, or goes on with a search, and writes what was found to the directory ``out``.
+
+    Raises:
+        UserError: Optuna is missing, the search is wrong, or a file cannot be written.
+    """
+    with alone(out, tuning.path):
+        tuned = Tuner(tuning, out, executor, reporter).search(executor.jobs)
+    inside(out, "trials.csv").write(to_csv(tuned, tuned.trials).encode())
+    inside(out, "front.csv").write(to_csv(tuned, tuned.front).encode())
+    write(tuned, out, command)
+    if tuned.best is not None and tuned.best.config is not None:
+        inside(out, "best.toml").write(tuned.best.config.toml().encode())
+    return tuned
 
 
 def write(tuned: Tuned, out: Path, command: str) -> None:

@@ -82,6 +82,8 @@ def load_tuning(path: Path) -> Tuning:
         UserError: the file is missing or wrong; the text says what is wrong with it.
     """
     table = Table(path)
+    if table.has("axis") and not table.has("parameter"):
+        raise UserError(f"{path}: a study (it has [axis.NAME] and no parameters): use `ftlab sweep`")
     objectives = [
         Objective(text, Expression(text, table.place(sense)), sense == "maximize")
         for sense in ("minimize", "maximize")
