@@ -16,7 +16,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::superblocks::Superblocks;
 use crate::util::NONE;
+
+mod gathered;
 
 /// The log that a page belongs to; for hybrid FTLs, the purpose for which its block was taken (`Data` for data
 /// blocks).
@@ -224,6 +227,8 @@ pub struct Media {
     number: u64,
     /// Whether pages may be skipped; even then, the pages of a block are programmed in ascending order.
     gaps: bool,
+    /// Where the pages are if they are numbered by superblock.
+    superblocks: Option<Superblocks>,
     fault: Option<String>,
 }
 
@@ -238,6 +243,7 @@ impl Media {
             blocks: vec![MediaBlock { next: 0, erases, erased: 0 }; blocks as usize],
             number: 0,
             gaps: false,
+            superblocks: None,
             fault: None,
         }
     }

@@ -4,6 +4,7 @@
 //! with a LUN, a cause and the time that its [`Cells`] take, and the device ([`crate::device`]) decides *when*
 //! each step runs.
 
+mod across;
 pub(crate) mod cells;
 mod copies;
 mod emit;
@@ -14,6 +15,7 @@ pub mod moves;
 pub mod parallel;
 mod repeats;
 pub mod settings;
+pub(crate) mod superblocks;
 mod tally;
 pub mod variation;
 mod work;
@@ -301,7 +303,9 @@ pub struct Work {
     waited: Waited,
     /// The errors that reads meet, if they can meet any.
     reliability: Option<Box<Reliability>>,
-    /// Whether pages differ by type, or reads can meet errors.
+    /// Where the pages of superblocks are, if callers name these.
+    superblocks: Option<Box<across::Filling>>,
+    /// Whether pages differ by type, reads can meet errors, or callers name pages of superblocks.
     differ: bool,
     /// Stream of the page that is being written.
     stream: u16,

@@ -1,5 +1,6 @@
 //! `[ftl]`: the keys that FTLs share (a policy's own keys are in its file), and all the settings that an FTL reads.
 
+use super::reclaim::{RECLAIM_UNIT, ReclaimUnit};
 use crate::config::section::{ANY_TIME, bytes, count, one_of, share};
 use crate::config::{Kind, SlcSize, choice, section, switch};
 use crate::flash::parallel::{ALLOCATION, Allocation, Spread};
@@ -28,7 +29,7 @@ impl Settings {
         let pages = (logical * u128::from(1_000_000 - self.ftl.over_provisioning_ppm) / 1_000_000) as u64;
         let per_page = u64::from(self.flash.page_bytes / self.ftl.logical_page_bytes);
         let step = if self.ftl.capacity_step == CapacityStep::Block {
-            per_page * u64::from(self.flash.pages_per_block)
+            per_page * u64::from(self.flash.pages_per_block) * u64::from(self.reclaim_luns())
         } else {
             1
         };
@@ -37,7 +38,12 @@ impl Settings {
 
     /// Returns a sink for the steps of a device with these settings, which has done no work yet.
     pub fn work(&self) -> Work {
-        Work::new(&self.flash, self.ftl.logical_page_bytes, self.seed, self.ftl.slc_cache.is_some())
+        let mut work =
+            Work::new(&self.flash, self.ftl.logical_page_bytes, self.seed, self.ftl.slc_cache.is_some());
+        if let Some(superblocks) = self.superblocks() {
+            work.fill_superblocks(superblocks, self.ftl.power_safe);
+        }
+        work
     }
 
     /// Returns the number of bytes that the user may address.
@@ -80,6 +86,8 @@ section! {
         /// Largest number of fronts, each an open block in each LUN, those of copies included; under ftl.placement
         /// stream also their number. "auto": as many as the placement has by itself (stream: eight streams).
         fronts: Option<u32> = "ftl.fronts", count(1, 63) or "auto", "auto";
+        /// What is filled and collected together (page-mapped FTLs).
+        reclaim_unit: ReclaimUnit = "ftl.reclaim_unit", RECLAIM_UNIT, "block";
         /// Size of the cache of blocks that are used with one bit a cell, where the host's writes go first, as bytes of
         /// data: a size for which there is always room, or erased blocks as long as there are any ("dynamic", or
         /// "dynamic:" and the most they may hold), or both; page-mapped FTLs.
@@ -176,7 +184,7 @@ choice! {
     pub enum CapacityStep {
         /// logical pages
         Page = "page",
-        /// erase blocks
+        /// erase blocks, or superblocks (ftl.reclaim_unit)
         Block = "block",
     }
 }
