@@ -107,9 +107,11 @@ fn enumeration(list: &[Choice]) -> Json {
     let one = json!({"enum": names, "x-taplo": {"docs": {"enumValues": docs}}});
     let mut shares: Vec<_> =
         list.iter().filter_map(Choice::before_share).map(|name| quantity_behind(name, &PPM)).collect();
-    shares.extend(list.iter().filter_map(Choice::before_number).map(|name| {
-        json!({"type": "string", "pattern": format!("^{name}[0-9]+$")})
-    }));
+    shares.extend(
+        list.iter()
+            .filter_map(Choice::before_number)
+            .map(|name| json!({"type": "string", "pattern": format!("^{name}[0-9]+$")})),
+    );
     if shares.is_empty() {
         return one;
     }

@@ -79,29 +79,6 @@ fn an_slc_cache() {
     }
 }
 
-/// Superblocks: the chips of one have come to different pages when the power is cut, and some have been erased while others
-/// have not. With a write buffer, fronts, background collection, wear levelling or spare blocks, the same holds.
-#[test]
-fn superblocks() {
-    for kind in common::page_mapped() {
-        for (seed, mut settings) in (0..).zip(common::superblocks(kind)) {
-            // Word lines that are programmed page by page are not cut.
-            if settings.flash.cell.bits() > 1 && settings.flash.unit_pages() == 1 {
-                continue;
-            }
-            settings.device.queue_depth = [1, 8, 32][seed as usize % 3];
-            settings.ftl.power_safe = true;
-            while check(&settings).is_err() || !keeps_trims(&settings) {
-                settings.flash.blocks_per_plane += 1;
-            }
-            let summary = cuts_with_fua(&settings, common::cuts(), seed, Flaw::None)
-                .unwrap_or_else(|fault| panic!("{kind} {seed}: {fault}"));
-            assert!(summary.durable_writes > 0 && summary.durable_trims > 0, "{kind} {seed}: {summary:?}");
-            assert!(summary.torn_programs > 0 && summary.torn_erases > 0, "{kind} {seed}: {summary:?}");
-        }
-    }
-}
-
 /// Idle chips collect garbage, a page or two at a time. This test found three faults: a collection that ended a victim
 /// with nothing left to copy padded the host's page buffer without programming it; one that did copy counted one page
 /// too few; and recovery undid only the collection of the log that was programmed last, although the other log's

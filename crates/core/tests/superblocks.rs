@@ -4,7 +4,7 @@
 mod closed_forms;
 use ftlab_conformance as common;
 
-use common::{bursts, checked, pages, page_mapped, settings, small};
+use common::{bursts, checked, page_mapped, pages, settings, small};
 use ftlab_core::flash::{Cause, Operation};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::reclaim::ReclaimUnit;
@@ -197,7 +197,10 @@ fn what_does_not_fit_is_refused() {
     };
     refused(&|settings| settings.ftl.reclaim_unit = ReclaimUnit::Superblock(Some(3)), "1 or 2 or 4");
     refused(&|settings| settings.ftl.kind = "bast".into(), "ftl.kind");
-    refused(&|settings| settings.ftl.allocation = ftlab_core::flash::parallel::Allocation::Dynamic, "dynamic");
+    refused(
+        &|settings| settings.ftl.allocation = ftlab_core::flash::parallel::Allocation::Dynamic,
+        "dynamic",
+    );
     refused(&|settings| settings.ftl.placement = Some("vios".into()), "ftl.placement");
     refused(&|settings| settings.ftl.kind = "msftl".into(), "ftl.flush");
 }

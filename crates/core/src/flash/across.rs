@@ -4,19 +4,9 @@
 //! The units of a copy are programmed side by side, each once what goes into it has been read: a page that goes into
 //! two units is read once, for the first of them.
 
-use super::superblocks::Superblocks;
+use super::superblocks::{Filling, Superblocks};
 use super::{Cause, Copied, Work};
 use crate::util::NONE;
-
-/// Where superblocks are, and what their programs wait for.
-#[derive(Clone, Debug)]
-pub(super) struct Filling {
-    superblocks: Superblocks,
-    /// Whether the first programs of a superblock wait for everything emitted before them.
-    power_safe: bool,
-    /// For each LUN, the number up to which all programs and erases must finish before its next program.
-    due: Vec<u32>,
-}
 
 impl Work {
     /// Makes this the sink of a device that fills superblocks: its callers name their pages. If it is `power_safe`,
@@ -64,9 +54,9 @@ impl Work {
         let superblocks = self.superblocks.as_ref().map(|filling| filling.superblocks);
         let unit_pages = self.timing.unit_pages;
         // The first units of a superblock are the first ones of its blocks.
-        superblocks.into_iter().flat_map(move |of| {
-            (0..of.luns()).map(move |unit| of.page(first + unit * unit_pages))
-        })
+        superblocks
+            .into_iter()
+            .flat_map(move |of| (0..of.luns()).map(move |unit| of.page(first + unit * unit_pages)))
     }
 
     /// Copies with a chain of steps for each unit that is programmed.
@@ -85,7 +75,9 @@ impl Work {
                 if read > programmed && due > programmed {
                     self.need(load);
                 }
-                while read < due && let Some(&(page, copies)) = sources.next() {
+                while read < due
+                    && let Some(&(page, copies)) = sources.next()
+                {
                     self.read(NONE, page, cause);
                     (read, load) = (read + copies, self.number_load());
                 }

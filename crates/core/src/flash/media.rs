@@ -263,16 +263,6 @@ impl Media {
         self.pages_per_block
     }
 
-    /// Returns the number of LUNs.
-    pub(crate) fn luns(&self) -> u32 {
-        self.blocks() / self.blocks_per_lun
-    }
-
-    /// Returns the block numbers of a LUN.
-    pub(crate) fn of_lun(&self, lun: u32) -> std::ops::Range<u32> {
-        lun * self.blocks_per_lun..(lun + 1) * self.blocks_per_lun
-    }
-
     /// Returns the LUN of a block.
     pub fn lun(&self, block: u32) -> u32 {
         block / self.blocks_per_lun

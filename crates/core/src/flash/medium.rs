@@ -211,11 +211,13 @@ impl Medium {
         self.programmed[block as usize] = 0;
         match self.superblocks {
             None => self.erased(block, self.slots_per_block),
-            Some(of) => of.blocks(block).for_each(|block| self.erased(block, self.slots_per_block / of.luns())),
+            Some(of) => {
+                of.blocks(block).for_each(|block| self.erased(block, self.slots_per_block / of.luns()))
+            }
         }
     }
 
-    /// Reports that a block of the flash, of so many slots, is erased.
+    /// Reports that a block of the flash, which has this many slots, is erased.
     fn erased(&self, block: u32, slots: u32) {
         self.told(0, Move::Erase { first: block * slots, slots });
         if let Some(taped) = &self.taped {

@@ -304,7 +304,7 @@ pub struct Work {
     /// The errors that reads meet, if they can meet any.
     reliability: Option<Box<Reliability>>,
     /// Where the pages of superblocks are, if callers name these.
-    superblocks: Option<Box<across::Filling>>,
+    superblocks: Option<Box<superblocks::Filling>>,
     /// Whether pages differ by type, reads can meet errors, or callers name pages of superblocks.
     differ: bool,
     /// Stream of the page that is being written.

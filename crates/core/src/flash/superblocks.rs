@@ -5,7 +5,7 @@
 //! `i mod n`, where `n` is the number of LUNs in a group. Everything below the places where units are named for the
 //! flash ([`super::Work`], [`super::medium`]) has the numbers of the flash.
 
-use super::Flash;
+use super::settings::Flash;
 use crate::util::Divider;
 
 /// The bijection from the units of superblocks to those of the flash.
@@ -99,6 +99,16 @@ impl Superblocks {
         let due = |(lun, used): (u32, u32)| used == (units + self.luns() - 1 - lun) / self.luns();
         (0..).zip(used).all(due).then_some(units)
     }
+}
+
+/// Where superblocks are, and what their programs wait for.
+#[derive(Clone, Debug)]
+pub(super) struct Filling {
+    pub(super) superblocks: Superblocks,
+    /// Whether the first programs of a superblock wait for everything emitted before them.
+    pub(super) power_safe: bool,
+    /// For each LUN, the number up to which all programs and erases must finish before its next program.
+    pub(super) due: Vec<u32>,
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use super::reclaim::{RECLAIM_UNIT, ReclaimUnit};
 use crate::config::section::{ANY_TIME, bytes, count, one_of, share};
 use crate::config::{Kind, SlcSize, choice, section, switch};
-use crate::flash::parallel::{ALLOCATION, Allocation, Spread};
+use crate::flash::parallel::{ALLOCATION, Allocation, MultiPlane, Parallel, Spread};
+use crate::flash::superblocks::Superblocks;
 use crate::flash::{Flash, Work};
 
 const TIB: u64 = 1 << 40;
@@ -54,6 +55,51 @@ impl Settings {
     /// Returns how pages are spread over the LUNs.
     pub fn spread(&self) -> Spread {
         Spread::new(&self.flash, self.ftl.allocation)
+    }
+}
+
+/// Reclaim units ([`super::reclaim`]).
+impl Settings {
+    /// Returns the number of LUNs whose blocks make up a reclaim unit.
+    pub fn reclaim_luns(&self) -> u32 {
+        match self.ftl.reclaim_unit {
+            ReclaimUnit::Block => 1,
+            ReclaimUnit::Superblock(luns) => luns.unwrap_or(self.flash.luns()),
+        }
+    }
+
+    /// Returns where the pages of superblocks are on the flash; `None` if a reclaim unit is a block.
+    pub(crate) fn superblocks(&self) -> Option<Superblocks> {
+        Superblocks::new(&self.flash, self.reclaim_luns())
+    }
+
+    /// Returns the settings of a device whose blocks are the reclaim units of this one.
+    pub(crate) fn in_reclaim_units(&self) -> Settings {
+        let luns = self.reclaim_luns();
+        let mut settings = self.clone();
+        if luns > 1 {
+            settings.ftl.reclaim_unit = ReclaimUnit::Block;
+            settings.ftl.allocation = Allocation::CHANNEL_FIRST;
+            settings.flash = Flash {
+                channels: self.flash.luns() / luns,
+                chips_per_channel: 1,
+                dies_per_chip: 1,
+                planes_per_die: 1,
+                blocks_per_plane: self.flash.blocks_per_lun() as u32,
+                pages_per_block: self.flash.pages_per_block * luns,
+                parallel: Parallel { interleave: false, multi_plane: MultiPlane::Off, ..self.flash.parallel },
+                ..self.flash.clone()
+            };
+        }
+        settings
+    }
+
+    /// Returns the words for a LUN, or for a group of LUNs whose blocks make up superblocks.
+    pub(crate) fn reclaim_place(&self) -> String {
+        match self.reclaim_luns() {
+            1 => self.flash.lun_name().to_owned(),
+            luns => format!("{luns} {}s", self.flash.lun_name()),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
-//! The media as whoever fills superblocks numbers them.
+//! How the media are numbered: by LUN and block or, for whoever fills superblocks, by group of LUNs and superblock.
 
-use super::{Media, MediaBlock};
+use super::{Media, MediaBlock, Page};
 use crate::flash::superblocks::Superblocks;
 
 impl Media {
@@ -25,6 +25,16 @@ impl Media {
         }
     }
 
+    /// Returns the number of LUNs.
+    pub(crate) fn luns(&self) -> u32 {
+        self.blocks() / self.blocks_per_lun
+    }
+
+    /// Returns the block numbers of a LUN.
+    pub(crate) fn of_lun(&self, lun: u32) -> std::ops::Range<u32> {
+        lun * self.blocks_per_lun..(lun + 1) * self.blocks_per_lun
+    }
+
     /// Returns the blocks of the flash that a block is: several if it is a superblock.
     pub(crate) fn blocks_of(&self, block: u32) -> impl Iterator<Item = u32> + use<> {
         let single = self.superblocks.is_none().then_some(block);
@@ -37,7 +47,7 @@ impl Media {
         let Some(of) = self.superblocks else { return (self.used(block) + 1).min(self.pages_per_block) };
         let luns = of.luns();
         let first = block * self.pages_per_block;
-        let erased = |page: &u32| *self.page(first + page) == super::Page::Erased;
+        let erased = |page: &u32| *self.page(first + page) == Page::Erased;
         let of_lun = |lun| (lun..self.pages_per_block).step_by(luns as usize);
         let rows = self.pages_per_block / luns;
         (0..luns).map(|lun| of_lun(lun).find(erased).map_or(rows, |page| page / luns + 1)).sum()

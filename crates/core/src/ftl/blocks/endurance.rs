@@ -15,7 +15,6 @@ use super::pool::BlockPool;
 use crate::config::Contradiction;
 use crate::flash::Endurance;
 use crate::flash::variation::Speeds;
-use crate::ftl::reclaim::least_of_each;
 use crate::ftl::settings::Settings;
 use crate::util::Bits;
 use crate::util::codec::Damage;
@@ -96,6 +95,14 @@ impl Lives {
 /// superblock once those of one of its blocks do.
 fn lasts(settings: &Settings) -> Option<Vec<u32>> {
     Some(least_of_each(settings, Speeds::new(&settings.flash, settings.seed, 0)?.lasts()))
+}
+
+/// Returns, for each reclaim unit, the least of the values that its blocks have.
+fn least_of_each(settings: &Settings, of_blocks: Vec<u32>) -> Vec<u32> {
+    let Some(superblocks) = settings.superblocks() else { return of_blocks };
+    let units = of_blocks.len() as u32 / superblocks.luns();
+    let least = |unit| superblocks.blocks(unit).map(|block| of_blocks[block as usize]).min();
+    (0..units).filter_map(least).collect()
 }
 
 impl BlockPool {
@@ -247,7 +254,9 @@ impl BlockPool {
         let shares = (0..self.count()).map(|block| f64::from(self.erase_count(block)) / lasts(block));
         Life {
             blocks: u64::from(self.count()) * each,
-            erased: (0..self.count() / self.blocks_per_lun()).map(|lun| u64::from(self.free(lun)) * each).sum(),
+            erased: (0..self.count() / self.blocks_per_lun())
+                .map(|lun| u64::from(self.free(lun)) * each)
+                .sum(),
             retired: lives.retired.count() * each,
             spares: (
                 u64::from(lives.per_lun) * u64::from(self.count() / self.blocks_per_lun()) * each,
