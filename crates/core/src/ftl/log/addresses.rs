@@ -126,8 +126,13 @@ impl Addresses {
         let home = self.home(owner);
         match &self.superblocks {
             None => home,
-            Some(of) => of.luns_of(home).start + self.luns.div(self.page(owner)) % of.luns(),
+            Some(of) => self.home_in_group(of, home, owner),
         }
+    }
+
+    #[cold]
+    fn home_in_group(&self, of: &Superblocks, group: u32, owner: u32) -> u32 {
+        of.luns_of(group).start + self.luns.div(self.page(owner)) % of.luns()
     }
 
     /// Returns the slot of the flash that a slot is.
