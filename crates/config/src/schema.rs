@@ -100,15 +100,21 @@ fn pattern(unit: &Unit) -> String {
     format!("[0-9]+(_[0-9]+)*(\\.[0-9]+(_[0-9]+)*)? *({})", names.join("|"))
 }
 
-/// Returns the schema of a name from a registry, possibly followed by a share; editors built on taplo show
+/// Returns the schema of a name from a registry, possibly followed by a share or a number; editors built on taplo show
 /// the descriptions.
 fn enumeration(list: &[Choice]) -> Json {
-    let fixed = || list.iter().filter(|choice| choice.before_share().is_none());
+    let open = |choice: &Choice| choice.before_share().or(choice.before_number()).is_some();
+    let fixed = || list.iter().filter(|choice| !open(choice));
     let names: Vec<_> = fixed().map(|choice| choice.name).collect();
     let docs: Vec<_> = fixed().map(|choice| choice.doc).collect();
     let one = json!({"enum": names, "x-taplo": {"docs": {"enumValues": docs}}});
     let mut shares: Vec<_> =
         list.iter().filter_map(Choice::before_share).map(|name| quantity_behind(name, &PPM)).collect();
+    shares.extend(
+        list.iter()
+            .filter_map(Choice::before_number)
+            .map(|name| json!({"type": "string", "pattern": format!("^{name}[0-9]+$")})),
+    );
     if shares.is_empty() {
         return one;
     }

@@ -359,6 +359,17 @@ fn choice(key: &Key, literal: &Literal, list: &[Choice]) -> Result<Value, Fault>
             };
         }
     }
+    for name in list.iter().filter_map(Choice::before_number) {
+        if let Some(number) = text.strip_prefix(name) {
+            let written = number.trim();
+            let read = match written.bytes().all(|digit| digit.is_ascii_digit()) && !written.is_empty() {
+                true => count(key, &Literal::Integer(written.to_owned(), 10), 1, u32::MAX.into())?,
+                false => return fault(format!("{}: expected a number such as \"{name}4\"", literal.shown())),
+            };
+            let Value::Count(number) = read else { return unsuited(key, literal) };
+            return Ok(Value::Text(format!("{name}{number}")));
+        }
+    }
     if list.iter().any(|choice| choice.name == text) || outside::has(key.path, text) {
         return Ok(Value::Text(text.clone()));
     }

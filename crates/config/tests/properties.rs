@@ -98,9 +98,10 @@ fn legal(key: &Key, roll: u64, pick: usize) -> (String, Value) {
         }
         Kind::Choice(list) => {
             let choice = list()[pick % list().len()];
-            let name = match choice.before_share() {
-                Some(name) => format!("{name}{}", PPM.format(within(1, 1_000_000))),
-                None => choice.name.into(),
+            let name = match (choice.before_share(), choice.before_number()) {
+                (Some(name), _) => format!("{name}{}", PPM.format(within(1, 1_000_000))),
+                (_, Some(name)) => format!("{name}{}", within(1, 1_000_000)),
+                _ => choice.name.into(),
             };
             (name.clone(), Value::Text(name))
         }

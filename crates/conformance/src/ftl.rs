@@ -17,7 +17,7 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::driver::{Driver, whole};
-use crate::stack::{hybrid_device, programming, settings, slc_caches};
+use crate::stack::{hybrid_device, programming, settings, slc_caches, superblocks};
 
 /// Tests a registered FTL.
 ///
@@ -65,7 +65,7 @@ struct Suite<F>(std::marker::PhantomData<F>);
 impl<F: FlashTranslation> Suite<F> {
     fn run(kind: &str) {
         let cached = || if F::MAPS_BLOCKS { Vec::new() } else { slc_caches(kind).to_vec() };
-        for settings in programming(kind).into_iter().chain(cached()) {
+        for settings in programming(kind).into_iter().chain(cached()).chain(superblocks(kind)) {
             for seed in 0..6 {
                 Self::newest_versions(&settings, seed);
                 Self::goes_on_when_loaded(&settings, seed);

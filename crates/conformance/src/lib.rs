@@ -40,6 +40,6 @@ pub use registered::*;
 pub use replacement::replacement_of;
 pub use stack::{
     AGEING, Log, buffered, bursts, checked, cuts, every_request_completes_once, hybrid_device, pages,
-    programming, settings, slc_caches, small, tiny, word_lines,
+    programming, settings, slc_caches, small, superblocks, tiny, word_lines,
 };
 pub use victims::{Known, Model, SPACE, victims, victims_judged};

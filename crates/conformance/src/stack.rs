@@ -3,6 +3,7 @@
 use ftlab_core::config::{PageTimes, SlcSize};
 use ftlab_core::flash::settings::{Cell, Programming};
 use ftlab_core::flash::variation::Variation;
+use ftlab_core::ftl::reclaim::ReclaimUnit;
 use ftlab_core::ftl::settings::SlcFull;
 use ftlab_core::ftl::{check, gathers, maps_blocks, unit_bytes};
 use ftlab_core::metrics::{Parts, Report};
@@ -149,6 +150,22 @@ pub fn slc_caches(kind: &str) -> [Settings; 3] {
         with(word_lines(kind), 0, Some(u64::MAX), SlcFull::Direct),
         with(by_page, 1, Some(u64::MAX), SlcFull::Fold),
     ]
+}
+
+/// Returns the devices of [`programming`] and [`slc_caches`] with superblocks on two of their chips and on all four; none
+/// if the FTL does not fill superblocks.
+pub fn superblocks(kind: &str) -> Vec<Settings> {
+    let fills = |settings: &Settings| !maps_blocks(settings) && !gathers(settings);
+    let with = |(at, mut settings): (usize, Settings)| {
+        settings.ftl.reclaim_unit = ReclaimUnit::Superblock([Some(2), None][at % 2]);
+        while check(&settings).is_err() {
+            settings.flash.blocks_per_plane += 1;
+        }
+        settings
+    };
+    let single = programming(kind).into_iter().filter(fills);
+    let cached = |kind| if fills(&tiny(kind)) { slc_caches(kind).to_vec() } else { Vec::new() };
+    single.chain(cached(kind)).enumerate().map(with).collect()
 }
 
 /// Makes a device of one chip with a hundred blocks: the user has `user` of them, and `logs` are log blocks.

@@ -189,6 +189,12 @@ impl Choice {
     pub fn before_share(&self) -> Option<&'static str> {
         self.name.strip_suffix("SHARE")
     }
+
+    /// Returns the part before `NUMBER`, if the name ends in that word: such a name represents every name with a whole
+    /// number from 1 in its place (`superblock:4`).
+    pub fn before_number(&self) -> Option<&'static str> {
+        self.name.strip_suffix("NUMBER")
+    }
 }
 
 /// A checked value of a key.

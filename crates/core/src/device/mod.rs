@@ -95,10 +95,10 @@ impl Device {
         let around = Around {
             page_bytes: settings.ftl.logical_page_bytes,
             unit,
-            block: settings.flash.units_per_block() * unit,
+            block: settings.flash.units_per_block() * unit * settings.reclaim_luns(),
             pages: settings.user_pages() as u32,
             luns: settings.flash.luns(),
-            dynamic: settings.allocates_dynamically(),
+            dynamic: settings.allocates_late(),
             completes: settings.ftl.partial_write == PartialWrite::Rmw,
         };
         let buffer = Buffer::new(&settings.device.buffer, around);

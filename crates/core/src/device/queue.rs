@@ -23,7 +23,7 @@ enum Touch {
     Window,
     /// The LUNs are found page by page.
     Each,
-    /// Under dynamic allocation, writes go where there is room: only the place of existing data is known.
+    /// Writes go where there is room, or round the LUNs of superblocks: only the place of existing data is known.
     Unknown,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Makes an empty queue.
     pub fn new(settings: &Settings) -> Waiting {
-        let touch = if settings.allocates_dynamically() {
+        let touch = if settings.allocates_late() {
             Touch::Unknown
         } else if crate::ftl::maps_blocks(settings) || settings.spread().in_turn() {
             Touch::Window

@@ -41,6 +41,12 @@ impl Settings {
     pub(super) fn allocates_dynamically(&self) -> bool {
         self.ftl.allocation.is_dynamic() && !crate::ftl::maps_blocks(self)
     }
+
+    /// Whether the LUN of a write is known only when it issues: pages go where there is room, or round the LUNs of a
+    /// superblock.
+    pub(super) fn allocates_late(&self) -> bool {
+        self.allocates_dynamically() || self.reclaim_luns() > 1
+    }
 }
 
 section! {

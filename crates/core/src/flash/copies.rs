@@ -14,7 +14,7 @@ impl Target {
     }
 
     /// Returns how many slots are copied into the units up to the `nth`, counted from 0.
-    fn copies_up_to(&self, nth: u32) -> u32 {
+    pub(super) fn copies_up_to(&self, nth: u32) -> u32 {
         ((nth + 1) * self.slots).saturating_sub(self.begun).min(self.copies)
     }
 }
@@ -83,7 +83,9 @@ impl Work {
         let [reads, units] = std::mem::take(&mut self.copied.counts);
         self.copied.last = 0;
         let apart = self.joining.each || self.reliability.is_some();
-        if apart || (!self.joining.fold && self.has_bus()) {
+        if self.superblocks.is_some() {
+            self.copy_across(cause);
+        } else if apart || (!self.joining.fold && self.has_bus()) {
             self.copy_one_by_one(lun, cause, [reads, units]);
         } else if reads + units > 0 {
             let Timing { command_ns, page_transfer_ns, program_in_ns: program_bus_ns, .. } = self.timing;

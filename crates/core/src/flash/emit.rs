@@ -22,7 +22,7 @@ impl Work {
 
     /// Numbers the last step as a load, so that other steps can wait for it; returns the number.
     #[inline]
-    fn number_load(&mut self) -> u32 {
+    pub(super) fn number_load(&mut self) -> u32 {
         let Some(loads) = &mut self.loads else { return 0 };
         *loads = loads.checked_add(1).unwrap_or(1);
         let number = *loads;
@@ -151,9 +151,10 @@ impl Work {
         self.read_for(lun, page, cause, [self.cells.read_ns_of_all(), out_ns]);
     }
 
-    /// Reads a page where pages differ by type, or reads meet errors.
+    /// Reads a page where pages differ by type, reads meet errors, or pages of superblocks are named.
     #[cold]
-    fn read_differing(&mut self, (lun, page): (u32, u32), cause: Cause, out_ns: u64) {
+    fn read_differing(&mut self, at: (u32, u32), cause: Cause, out_ns: u64) {
+        let (lun, page) = self.locate(at);
         let cell_ns = self.cells.read_ns(page);
         self.read_for(lun, page, cause, [cell_ns, out_ns]);
         self.repeat((lun, page), cause, [cell_ns, out_ns]);
@@ -171,6 +172,7 @@ impl Work {
     /// all of it if it is `whole`.
     pub(crate) fn read_nth(&mut self, lun: u32, nth: u32, whole: bool) {
         let out_ns = if whole { self.timing.page_transfer_ns } else { 0 };
+        let (lun, nth) = self.locate_nth(lun, nth);
         self.counts.unsent[Cause::Map] += if whole { 0 } else { u64::from(self.timing.page_bytes) };
         self.read_for(lun, NONE, Cause::Map, [self.cells.read_ns(nth), out_ns]);
     }
@@ -215,7 +217,7 @@ impl Work {
     pub fn program(&mut self, lun: u32, unit: u32, cause: Cause) {
         let page = self.first_page(unit);
         if self.differ {
-            return self.program_differing((lun, page), cause);
+            return self.program_differing((lun, page), unit, cause);
         }
         let cell_ns = self.cells.program_alike(page, self.timing.unit_pages);
         self.program_for((lun, page), cause, cell_ns);
@@ -228,9 +230,11 @@ impl Work {
         self.count_programs(cause, 1, in_ns + cell_ns);
     }
 
-    /// Programs a unit where pages differ by type, or reads meet errors.
+    /// Programs a unit where pages differ by type, reads meet errors, or units of superblocks are named.
     #[cold]
-    fn program_differing(&mut self, at: (u32, u32), cause: Cause) {
+    fn program_differing(&mut self, at: (u32, u32), unit: u32, cause: Cause) {
+        let at = self.locate(at);
+        self.begin_unit(at.0, unit);
         let Programs { cell_ns, slc } = self.cells.program(at.1, 1, self.timing.unit_pages);
         self.note_program(at.1);
         match slc {
@@ -250,7 +254,11 @@ impl Work {
 
     /// Uses the erased block that begins with this unit with one bit a cell, until it is erased.
     pub(crate) fn use_as_slc(&mut self, first: u32) {
-        self.cells.use_as_slc(self.first_page(first));
+        let first = self.first_page(first);
+        if self.superblocks.is_none() {
+            return self.cells.use_as_slc(first);
+        }
+        self.each_block(first).for_each(|(_, first)| self.cells.use_as_slc(first));
     }
 
     /// Returns the first page of a unit. Where units have several pages, they are known if it matters which.
@@ -265,12 +273,27 @@ impl Work {
         let page = self.first_page(first);
         let of = self.timing.unit_pages;
         let cell_ns = if self.differ {
-            self.note_program(page);
-            self.cells.program(page, units, of).cell_ns
+            self.prefill_differing(page, units)
         } else {
             u64::from(units) * self.cells.program_alike(page, units * of)
         };
         self.count_programs(cause, units, u64::from(units) * self.timing.program_in_ns + cell_ns);
+    }
+
+    /// Counts programs where pages differ by type, reads meet errors, or units of superblocks are named; returns their cell
+    /// time, ns.
+    fn prefill_differing(&mut self, page: u32, units: u32) -> u64 {
+        let of = self.timing.unit_pages;
+        if self.superblocks.is_none() {
+            self.note_program(page);
+            return self.cells.program(page, units, of).cell_ns;
+        }
+        let one = |at| {
+            let (_, page) = self.locate((NONE, page + at * of));
+            self.note_program(page);
+            self.cells.program(page, 1, of).cell_ns
+        };
+        (0..units).map(one).sum()
     }
 
     #[inline]
@@ -286,9 +309,21 @@ impl Work {
         self.counts.programs[to] += pages;
     }
 
-    /// Erases the block whose first unit is `first`.
+    /// Erases the block whose first unit is `first`; of a superblock all blocks, side by side.
     pub(crate) fn erase(&mut self, lun: u32, first: u32, cause: Cause) {
         let first = self.first_page(first);
+        if self.superblocks.is_none() {
+            return self.erase_one((lun, first), cause);
+        }
+        let (last, settled) = (self.chain.last, self.chain.settled);
+        self.each_block(first).for_each(|at| {
+            (self.chain.last, self.chain.settled) = (last, settled);
+            self.erase_one(at, cause);
+        });
+    }
+
+    #[inline]
+    fn erase_one(&mut self, (lun, first): (u32, u32), cause: Cause) {
         let (command_ns, cell_ns) = (self.timing.command_ns[2], self.cells.erase_ns(first));
         if let Some(reliability) = &mut self.reliability {
             reliability.erase(first);

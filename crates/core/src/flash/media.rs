@@ -16,7 +16,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::superblocks::Superblocks;
 use crate::util::NONE;
+
+mod gathered;
 
 /// The log that a page belongs to; for hybrid FTLs, the purpose for which its block was taken (`Data` for data
 /// blocks).
@@ -224,6 +227,8 @@ pub struct Media {
     number: u64,
     /// Whether pages may be skipped; even then, the pages of a block are programmed in ascending order.
     gaps: bool,
+    /// Where the pages are if they are numbered by superblock.
+    superblocks: Option<Superblocks>,
     fault: Option<String>,
 }
 
@@ -238,6 +243,7 @@ impl Media {
             blocks: vec![MediaBlock { next: 0, erases, erased: 0 }; blocks as usize],
             number: 0,
             gaps: false,
+            superblocks: None,
             fault: None,
         }
     }
@@ -255,16 +261,6 @@ impl Media {
     /// Returns the number of pages of a block.
     pub(crate) fn pages_per_block(&self) -> u32 {
         self.pages_per_block
-    }
-
-    /// Returns the number of LUNs.
-    pub(crate) fn luns(&self) -> u32 {
-        self.blocks() / self.blocks_per_lun
-    }
-
-    /// Returns the block numbers of a LUN.
-    pub(crate) fn of_lun(&self, lun: u32) -> std::ops::Range<u32> {
-        lun * self.blocks_per_lun..(lun + 1) * self.blocks_per_lun
     }
 
     /// Returns the LUN of a block.

@@ -7,6 +7,7 @@
 
 use super::media::{Change, Kind, Media, Spare, Tape};
 use super::moves::{Move, Moves};
+use super::superblocks::Superblocks;
 use crate::util::{Bits, NONE};
 
 const PADDING: Spare = Spare { owner: NONE, seq: 0 };
@@ -29,6 +30,8 @@ pub(crate) struct Medium {
     slots_per_page: u32,
     /// Whether pages may be skipped; even then, the pages of a block are programmed in ascending order.
     gaps: bool,
+    /// Where the slots of superblocks are on the flash, if blocks are superblocks.
+    superblocks: Option<Superblocks>,
     /// How many slots of each block are programmed or skipped.
     programmed: Vec<u32>,
     /// Version stamp in each slot; 0: unknown.
@@ -50,11 +53,13 @@ impl Medium {
         blocks: u32,
         (slots_per_block, slots_per_page): (u32, u32),
         gaps: bool,
+        superblocks: Option<Superblocks>,
     ) -> Medium {
         Medium {
             slots_per_block,
             slots_per_page,
             gaps,
+            superblocks,
             programmed: vec![0; blocks as usize],
             stamps: vec![0; if owners > 0 { (blocks * slots_per_block) as usize } else { 0 }],
             newest: vec![0; owners as usize],
@@ -100,7 +105,7 @@ impl Medium {
 
     /// Notes a new version of an owner; `old` is the slot of the previous version, or [`NONE`].
     pub(crate) fn write(&mut self, owner: u32, old: u32) {
-        self.told(owner, Move::Write { old });
+        self.told(owner, Move::Write { old: self.on_flash(old) });
         if self.keeps_versions() {
             self.newest[owner as usize] += 1;
             self.present.set(owner);
@@ -129,7 +134,7 @@ impl Medium {
     /// Notes that a slot is programmed with the newest version of an owner, in a block that was taken for
     /// `kind`.
     pub(crate) fn program(&mut self, slot: u32, owner: u32, kind: Kind) {
-        self.told(owner, Move::Program { slot, lpn: owner });
+        self.told(owner, Move::Program { slot: self.on_flash(slot), lpn: owner });
         self.advance(slot, 1);
         if self.keeps_versions() {
             self.stamps[slot as usize] = self.newest[owner as usize];
@@ -166,7 +171,7 @@ impl Medium {
         let Some(taped) = &self.taped else { return };
         if end.is_multiple_of(self.slots_per_page) {
             let spares = &taped.spares[(end - self.slots_per_page) as usize..end as usize];
-            let page = end / self.slots_per_page - 1;
+            let page = self.unit_on_flash(end / self.slots_per_page - 1);
             taped.tape.note(Change::Program { page, kind, spares: spares.into() });
         }
     }
@@ -184,7 +189,7 @@ impl Medium {
 
     /// Notes that a valid slot is about to be copied; the copy will have the same version.
     pub(crate) fn copy(&mut self, slot: u32, owner: u32) {
-        self.told(owner, Move::Copy { from: slot });
+        self.told(owner, Move::Copy { from: self.on_flash(slot) });
         if !self.keeps_versions() {
             return;
         }
@@ -204,10 +209,33 @@ impl Medium {
             self.fail(format!("block {block} erased while its slot {slot} is valid"));
         }
         self.programmed[block as usize] = 0;
-        self.told(0, Move::Erase { first, slots: self.slots_per_block });
+        match self.superblocks {
+            None => self.erased(block, self.slots_per_block),
+            Some(of) => {
+                of.blocks(block).for_each(|block| self.erased(block, self.slots_per_block / of.luns()))
+            }
+        }
+    }
+
+    /// Reports that a block of the flash, which has this many slots, is erased.
+    fn erased(&self, block: u32, slots: u32) {
+        self.told(0, Move::Erase { first: block * slots, slots });
         if let Some(taped) = &self.taped {
             taped.tape.note(Change::Erase { block });
         }
+    }
+
+    /// Returns the slot of the flash that a slot is.
+    fn on_flash(&self, slot: u32) -> u32 {
+        match &self.superblocks {
+            Some(of) if slot != NONE => of.slot(slot, self.slots_per_page),
+            _ => slot,
+        }
+    }
+
+    /// Returns the unit of the flash that a unit is.
+    fn unit_on_flash(&self, unit: u32) -> u32 {
+        self.superblocks.map_or(unit, |of| of.unit(unit))
     }
 
     /// Returns how many slots of a block are programmed or skipped.
@@ -256,7 +284,8 @@ impl Medium {
     }
 
     /// From now on, records programs and erases on a tape as the FTL decides on them. `media` must already hold the
-    /// data of each owner, in the slot that `map` has for it; owners below `lpns` are logical pages.
+    /// data of each owner, in the slot that `map` has for it (superblocks: [`Media::gathered`]); owners below `lpns` are
+    /// logical pages.
     pub(crate) fn record(
         &mut self,
         tape: &Tape,
@@ -300,7 +329,7 @@ impl Medium {
             let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
             let spares: Box<[Spare]> = slots.map(spare).collect();
             last = spares.iter().map(|spare| spare.seq).fold(last, u64::max);
-            media.preset(page, kind, spares);
+            media.preset(self.unit_on_flash(page), kind, spares);
         }
         last
     }
@@ -314,7 +343,7 @@ mod tests {
     #[test]
     fn faults_of_an_ftl_are_found() {
         let found = |order: &[u32], valid: &[u32]| {
-            let mut medium = Medium::new(8, 2, (4, 1), false);
+            let mut medium = Medium::new(8, 2, (4, 1), false, None);
             for &slot in order {
                 medium.write(slot, NONE);
                 medium.program(slot, slot, Kind::Data);

@@ -4,6 +4,7 @@
 //! with a LUN, a cause and the time that its [`Cells`] take, and the device ([`crate::device`]) decides *when*
 //! each step runs.
 
+mod across;
 pub(crate) mod cells;
 mod copies;
 mod emit;
@@ -14,6 +15,7 @@ pub mod moves;
 pub mod parallel;
 mod repeats;
 pub mod settings;
+pub(crate) mod superblocks;
 mod tally;
 pub mod variation;
 mod work;
@@ -249,7 +251,8 @@ pub struct Step {
     /// Number of the step's first program or erase or, if it has none, of the next program or erase after it
     /// ([`Work::mark`]).
     pub number: u32,
-    /// All programs and erases up to this number, on any LUN, must finish before this step begins; 0: no
+    /// All programs and erases up to this number, on any LUN (without `ftl.power_safe` only on those of the superblock's
+    /// group), must finish before this step begins; 0: no
     /// condition.
     pub settled: u32,
     /// Bus time before the cells work, ns.
@@ -301,7 +304,9 @@ pub struct Work {
     waited: Waited,
     /// The errors that reads meet, if they can meet any.
     reliability: Option<Box<Reliability>>,
-    /// Whether pages differ by type, or reads can meet errors.
+    /// Where the pages of superblocks are, if callers name these.
+    superblocks: Option<Box<superblocks::Filling>>,
+    /// Whether pages differ by type, reads can meet errors, or callers name pages of superblocks.
     differ: bool,
     /// Stream of the page that is being written.
     stream: u16,

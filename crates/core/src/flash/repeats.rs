@@ -40,7 +40,7 @@ impl Work {
 
     /// Takes the errors that reads meet, which are then none.
     pub(crate) fn take_reliability(&mut self) -> Option<Box<Reliability>> {
-        self.differ = self.cells.have_types();
+        self.differ = self.cells.have_types() || self.superblocks.is_some();
         self.reliability.take()
     }
 

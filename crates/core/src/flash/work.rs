@@ -27,6 +27,7 @@ impl Work {
             tally: None,
             waited: Waited { hurry: Vec::new(), busy: None, current: 1 },
             stream: 0,
+            superblocks: None,
         }
     }
 

@@ -5,6 +5,7 @@
 //! brackets; the configuration front end lists those keys with their values and places.
 
 use super::placement;
+use super::reclaim::ReclaimUnit;
 use super::settings::{GcBackground, Settings, StaticLeveling};
 use crate::config::units::BYTES;
 use crate::config::{Contradiction, Ignored};
@@ -176,6 +177,55 @@ fn capacity(settings: &Settings, stated: u64) -> Result<(), Contradiction> {
         product(settings)
     );
     fail("flash.capacity", message)
+}
+
+/// Checks that superblocks fit the other settings.
+///
+/// # Errors
+/// A [`Contradiction`] that names `ftl.reclaim_unit`.
+pub(crate) fn superblocks(settings: &Settings) -> Result<(), Contradiction> {
+    let ReclaimUnit::Superblock(stated) = settings.ftl.reclaim_unit else { return Ok(()) };
+    let fail = |message| fail("ftl.reclaim_unit", message);
+    let (luns, all, name) = (settings.reclaim_luns(), settings.flash.luns(), settings.flash.lun_name());
+    if !all.is_multiple_of(luns) {
+        let divisors: Vec<_> =
+            (1..=all).filter(|luns| all.is_multiple_of(*luns)).map(|n| n.to_string()).collect();
+        let stated = stated.unwrap_or(luns);
+        return fail(format!(
+            "superblocks of {stated} {name}s do not divide the {all} {name}s there are ([flash]); choose {}",
+            divisors.join(" or ")
+        ));
+    }
+    if luns == 1 {
+        return Ok(());
+    }
+    let ftl = &settings.ftl;
+    let by_speed = ftl.placement.as_deref().filter(|name| placement::needs(name).speeds);
+    let why = if super::maps_blocks(settings) {
+        format!("ftl.kind = \"{}\" maps and merges single blocks; choose a page-mapped FTL", ftl.kind)
+    } else if ftl.allocation.is_dynamic() {
+        "ftl.allocation = \"dynamic\" turns to any idle chip, while the pages of a superblock go round its chips in \
+         order; choose an order of the levels"
+            .to_owned()
+    } else if let Some(name) = by_speed {
+        format!("ftl.placement = \"{name}\" chooses single blocks by their speed; choose another placement")
+    } else if super::gathers(settings) {
+        "gathered translation units fill one block at a time, on any chip (ftl.kind, ftl.flush); choose an FTL that \
+         writes mappings back on eviction"
+            .to_owned()
+    } else if ftl.slc_cache.is_some()
+        && !settings.flash.pages_per_block.is_multiple_of(settings.flash.cell.bits())
+    {
+        format!(
+            "a superblock of the SLC cache (ftl.slc_cache) consists of whole word lines, but {} is not a multiple of \
+             the {} pages of one (flash.pages_per_block, flash.cell)",
+            settings.flash.pages_per_block,
+            settings.flash.cell.bits()
+        )
+    } else {
+        return Ok(());
+    };
+    fail(format!("superblocks are filled and erased as one, but {why}, or \"block\""))
 }
 
 /// Checks that data can be rewritten at a step at which they can still be read.

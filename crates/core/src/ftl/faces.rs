@@ -4,6 +4,7 @@
 //! other code needs to know which FTLs there are.
 
 use std::io;
+use std::ops::Range;
 
 use super::blocks::endurance;
 use super::hybrid::merges::MergeStats;
@@ -136,6 +137,8 @@ faces! {
         /// Returns the slot that holds the user data of an LPN, or `u32::MAX` if it has no data; slots are
         /// numbered LUN by LUN, block by block and page by page.
         fn slot(self: &Self, lpn: u32) -> u32;
+        /// Returns the LUNs whose blocks are collected together with those of this LUN.
+        fn reclaimed_with(self: &Self, lun: u32) -> Range<u32> = { lun..lun + 1 };
         /// Begins to load into the CPU cache the state that a write of this LPN will change; called when a request for
         /// this LPN is in the queue.
         fn preload(self: &Self, lpn: u32) = {};

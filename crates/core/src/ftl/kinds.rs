@@ -152,6 +152,7 @@ pub fn keeps_trims(settings: &Settings) -> bool {
 /// # Errors
 /// A [`Contradiction`] that names the key to change.
 pub fn check(settings: &Settings) -> Result<(), Contradiction> {
+    check::superblocks(settings)?;
     blocks::endurance::check(settings)?;
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::check(settings))
 }

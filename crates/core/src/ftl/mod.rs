@@ -14,6 +14,7 @@ mod kinds;
 pub mod log;
 pub mod page_mapped;
 pub mod placement;
+pub mod reclaim;
 pub mod recovery;
 pub mod settings;
 pub(crate) mod slots;

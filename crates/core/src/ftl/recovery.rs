@@ -139,8 +139,8 @@ impl Found {
         let mut reads = vec![0; media.luns() as usize];
         for block in 0..media.blocks() {
             found.scan_block(media, block, &log);
-            let read = if gaps { u32::MAX } else { media.used(block) + 1 };
-            reads[media.lun(block) as usize] += read.min(media.pages_per_block()) * work.unit_pages();
+            let read = if gaps { media.pages_per_block() } else { media.scanned(block) };
+            reads[media.lun(block) as usize] += read * work.unit_pages();
         }
         found.reads = read_all(&reads, false, work);
         match flaw {
@@ -165,7 +165,8 @@ impl Found {
             let kind = kind.log();
             let Some((first_owner, slots_per_page)) = log(kind) else { continue };
             seen.first = if seen.kind.is_none() { *number } else { seen.first };
-            (seen.kind, seen.last) = (Some(kind), *number);
+            // Those of a superblock may have ended in any order.
+            (seen.kind, seen.last) = (Some(kind), seen.last.max(*number));
             let slots = page * slots_per_page..;
             for (slot, spare) in slots.zip(spares).filter(|(_, spare)| spare.owner != NONE) {
                 let owner = first_owner + spare.owner;
@@ -211,7 +212,7 @@ pub(crate) fn erase_all(blocks: &[u32], cause: Cause, (media, tape): (&Media, &T
     for &block in blocks {
         work.chain();
         work.erase(media.lun(block), block * media.pages_per_block(), cause);
-        tape.note(Change::Erase { block });
+        media.blocks_of(block).for_each(|block| tape.note(Change::Erase { block }));
     }
 }
 

@@ -1,8 +1,10 @@
 //! `[ftl]`: the keys that FTLs share (a policy's own keys are in its file), and all the settings that an FTL reads.
 
+use super::reclaim::{RECLAIM_UNIT, ReclaimUnit};
 use crate::config::section::{ANY_TIME, bytes, count, one_of, share};
 use crate::config::{Kind, SlcSize, choice, section, switch};
-use crate::flash::parallel::{ALLOCATION, Allocation, Spread};
+use crate::flash::parallel::{ALLOCATION, Allocation, MultiPlane, Parallel, Spread};
+use crate::flash::superblocks::Superblocks;
 use crate::flash::{Flash, Work};
 
 const TIB: u64 = 1 << 40;
@@ -28,7 +30,7 @@ impl Settings {
         let pages = (logical * u128::from(1_000_000 - self.ftl.over_provisioning_ppm) / 1_000_000) as u64;
         let per_page = u64::from(self.flash.page_bytes / self.ftl.logical_page_bytes);
         let step = if self.ftl.capacity_step == CapacityStep::Block {
-            per_page * u64::from(self.flash.pages_per_block)
+            per_page * u64::from(self.flash.pages_per_block) * u64::from(self.reclaim_luns())
         } else {
             1
         };
@@ -37,7 +39,12 @@ impl Settings {
 
     /// Returns a sink for the steps of a device with these settings, which has done no work yet.
     pub fn work(&self) -> Work {
-        Work::new(&self.flash, self.ftl.logical_page_bytes, self.seed, self.ftl.slc_cache.is_some())
+        let mut work =
+            Work::new(&self.flash, self.ftl.logical_page_bytes, self.seed, self.ftl.slc_cache.is_some());
+        if let Some(superblocks) = self.superblocks() {
+            work.fill_superblocks(superblocks, self.ftl.power_safe);
+        }
+        work
     }
 
     /// Returns the number of bytes that the user may address.
@@ -48,6 +55,51 @@ impl Settings {
     /// Returns how pages are spread over the LUNs.
     pub fn spread(&self) -> Spread {
         Spread::new(&self.flash, self.ftl.allocation)
+    }
+}
+
+/// Reclaim units ([`super::reclaim`]).
+impl Settings {
+    /// Returns the number of LUNs whose blocks make up a reclaim unit.
+    pub fn reclaim_luns(&self) -> u32 {
+        match self.ftl.reclaim_unit {
+            ReclaimUnit::Block => 1,
+            ReclaimUnit::Superblock(luns) => luns.unwrap_or(self.flash.luns()),
+        }
+    }
+
+    /// Returns where the pages of superblocks are on the flash; `None` if a reclaim unit is a block.
+    pub(crate) fn superblocks(&self) -> Option<Superblocks> {
+        Superblocks::new(&self.flash, self.reclaim_luns())
+    }
+
+    /// Returns the settings of a device whose blocks are the reclaim units of this one.
+    pub(crate) fn in_reclaim_units(&self) -> Settings {
+        let luns = self.reclaim_luns();
+        let mut settings = self.clone();
+        if luns > 1 {
+            settings.ftl.reclaim_unit = ReclaimUnit::Block;
+            settings.ftl.allocation = Allocation::CHANNEL_FIRST;
+            settings.flash = Flash {
+                channels: self.flash.luns() / luns,
+                chips_per_channel: 1,
+                dies_per_chip: 1,
+                planes_per_die: 1,
+                blocks_per_plane: self.flash.blocks_per_lun() as u32,
+                pages_per_block: self.flash.pages_per_block * luns,
+                parallel: Parallel { interleave: false, multi_plane: MultiPlane::Off, ..self.flash.parallel },
+                ..self.flash.clone()
+            };
+        }
+        settings
+    }
+
+    /// Returns the words for a LUN, or for a group of LUNs whose blocks make up superblocks.
+    pub(crate) fn reclaim_place(&self) -> String {
+        match self.reclaim_luns() {
+            1 => self.flash.lun_name().to_owned(),
+            luns => format!("{luns} {}s", self.flash.lun_name()),
+        }
     }
 }
 
@@ -80,6 +132,8 @@ section! {
         /// Largest number of fronts, each an open block in each LUN, those of copies included; under ftl.placement
         /// stream also their number. "auto": as many as the placement has by itself (stream: eight streams).
         fronts: Option<u32> = "ftl.fronts", count(1, 63) or "auto", "auto";
+        /// What is filled and collected together (page-mapped FTLs).
+        reclaim_unit: ReclaimUnit = "ftl.reclaim_unit", RECLAIM_UNIT, "block";
         /// Size of the cache of blocks that are used with one bit a cell, where the host's writes go first, as bytes of
         /// data: a size for which there is always room, or erased blocks as long as there are any ("dynamic", or
         /// "dynamic:" and the most they may hold), or both; page-mapped FTLs.
@@ -176,7 +230,7 @@ choice! {
     pub enum CapacityStep {
         /// logical pages
         Page = "page",
-        /// erase blocks
+        /// erase blocks, or superblocks (ftl.reclaim_unit)
         Block = "block",
     }
 }

@@ -9,6 +9,7 @@ use std::io;
 use crate::flash::media::{Kind, Media, Tape};
 use crate::flash::medium::Medium;
 use crate::flash::moves::Moves;
+use crate::flash::superblocks::Superblocks;
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, NONE, memory};
 
@@ -157,7 +158,7 @@ impl Slots {
 /// What check mode and simulated power cuts need.
 impl Slots {
     /// Keeps a medium from now on, with blocks of this shape; `programmed` says how many slots of each block are
-    /// programmed. With `gaps`, slots may be skipped. With `versions`, which check mode needs but followers do not, the
+    /// programmed, `superblocks` where they are on the flash. With `gaps`, slots may be skipped. With `versions`, which check mode needs but followers do not, the
     /// medium keeps the version of each owner, counted from 1.
     pub(crate) fn keep_medium(
         &mut self,
@@ -165,9 +166,10 @@ impl Slots {
         gaps: bool,
         programmed: Vec<u32>,
         versions: bool,
+        superblocks: Option<Superblocks>,
     ) {
         let owners = if versions { self.map.len() as u32 } else { 0 };
-        let mut medium = Medium::new(owners, programmed.len() as u32, shape, gaps);
+        let mut medium = Medium::new(owners, programmed.len() as u32, shape, gaps, superblocks);
         medium.found(self.mapped().filter(|_| versions), programmed);
         self.medium = Some(Box::new(medium));
     }

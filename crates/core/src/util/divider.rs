@@ -4,7 +4,7 @@
 ///
 /// The round-down method (Robison, "N-bit unsigned division via N-bit multiply-add", 2005): with
 /// `m = floor((2^64 - 1) / d)`, `n / d = (m * (n + 1)) >> 64` for all 32-bit `n` and `d >= 1`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divider {
     divisor: u32,
     magic: u64,

@@ -7,6 +7,7 @@ use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Order, Parallel
 use ftlab_core::flash::settings::{Cell, Programming};
 use ftlab_core::ftl::check;
 use ftlab_core::ftl::map::dftl::Load;
+use ftlab_core::ftl::reclaim::ReclaimUnit;
 use ftlab_core::ftl::settings::StaticLeveling;
 use ftlab_core::ftl::settings::{FlushCounts, FreeBlocks, HostFlush, SlcFull};
 use ftlab_core::settings::Settings;
@@ -118,6 +119,19 @@ fn by_amount(settings: &mut Settings, amount: u64, slots: u32, user_data: bool, 
     settings.ftl.host_flush = if host_flush { HostFlush::Mapping } else { HostFlush::Data };
 }
 
+/// Lets half of the devices that can do so fill superblocks, of all LUNs or of a part of them.
+fn superblocks(settings: &mut Settings, roll: u64) {
+    let luns = settings.flash.luns();
+    let parts: Vec<u32> = (2..=luns).filter(|&part| luns.is_multiple_of(part)).collect();
+    if roll % 2 == 1 && !parts.is_empty() && settings.device.scheduler != "vios" {
+        let part = parts[(roll / 2) as usize % parts.len()];
+        settings.ftl.reclaim_unit = ReclaimUnit::Superblock(Some(part));
+        if check(settings).is_err_and(|fault| fault.key == "ftl.reclaim_unit") {
+            settings.ftl.reclaim_unit = ReclaimUnit::Block;
+        }
+    }
+}
+
 /// Sets energies, of reads for each page type, and powers.
 fn energies(settings: &mut Settings, roll: u64) {
     let types: Vec<u64> = (0..settings.flash.cell.bits()).map(|of_type| roll + u64::from(of_type)).collect();
@@ -206,6 +220,7 @@ fn geometry() -> impl Strategy<Value = Settings> {
             if flushes {
                 by_amount(&mut settings, cache, slots, lru, batch);
             }
+            superblocks(&mut settings, spare);
             settings.ftl.over_provisioning_ppm = 100_000 + spare * 10_000;
             settings.flash.blocks_per_plane = 4;
             while check(&settings).is_err() {

@@ -203,7 +203,7 @@ impl Overlap {
     /// programs and erasures in the order of their numbers.
     #[cold]
     fn unsettled(&self, frame: &Frame, lun: u32, number: u32) -> Option<u32> {
-        let others = (0..self.luns.len() as u32).filter(|&other| other != lun);
+        let others = (0..self.luns.len() as u32).filter(|&other| frame.settles(lun, other));
         let older = |slot: &u32| number.wrapping_sub(frame.steps[*slot].step.number) < 1 << 31;
         others.filter_map(|other| self.oldest_change(frame, other)).find(older)
     }

@@ -18,6 +18,8 @@ pub(super) struct Frame {
     pub channels: Vec<Bus>,
     /// Whether commands of reads and erasures get a bus before data transfers do (`flash.bus`).
     pub commands_first: bool,
+    /// Number of neighbouring LUNs among which a step waits for programs and erasures ([`crate::flash::Step::settled`]).
+    pub settles: u32,
     /// Dies whose next step waits for a step elsewhere.
     pub stalled: VecDeque<u32>,
     /// LUNs that have work.
@@ -68,6 +70,7 @@ impl Frame {
             dies,
             channels: vec![Bus::default(); channels as usize],
             commands_first,
+            settles: luns,
             stalled: VecDeque::with_capacity(dies as usize),
             busy: Bits::new(luns as usize),
             rests: 0,
@@ -75,6 +78,11 @@ impl Frame {
             chips: vec![Busy::default(); chips as usize],
             kept: None,
         }
+    }
+
+    /// Whether a LUN's steps may have to wait for programs and erasures of another.
+    pub fn settles(&self, lun: u32, other: u32) -> bool {
+        lun != other && lun / self.settles == other / self.settles
     }
 
     /// Returns the clock's resource for a channel's bus.

@@ -100,13 +100,15 @@ impl Array {
             busy_ns: 0,
         };
         let least_ns = flash.read.least().min(flash.program.least()).min(flash.erase_ns);
+        let chips = if plain { 0 } else { flash.chips() };
+        let mut frame = Frame::new(sizes, chips, flash.bus == BusOrder::CommandsFirst);
+        if !settings.ftl.power_safe && settings.reclaim_luns() > 1 {
+            // Nothing but the copies from a superblock is waited for.
+            frame.settles = settings.reclaim_luns();
+        }
         Array {
             luns: places.iter().map(lun).collect(),
-            frame: Frame::new(
-                sizes,
-                if plain { 0 } else { flash.chips() },
-                flash.bus == BusOrder::CommandsFirst,
-            ),
+            frame,
             folds: plain && flash.chips_per_channel == 1 && least_ns > 0,
             overlap: overlaps.then(|| Box::new(Overlap::new(settings, &places))),
             places: if plain { Vec::new() } else { places },
@@ -227,7 +229,7 @@ impl Array {
     /// examined, since each LUN runs its steps in the order of their numbers.
     #[cold]
     fn unsettled(&self, lun: u32, number: u32) -> Option<u32> {
-        let heads = self.luns.iter().enumerate().filter(|(other, _)| *other != lun as usize);
+        let heads = (0..).zip(&self.luns).filter(|(other, _)| self.frame.settles(lun, *other));
         let older =
             |slot: &u32| *slot != NONE && number.wrapping_sub(self.frame.steps[*slot].step.number) < 1 << 31;
         heads.map(|(_, lun)| lun.head).find(older)

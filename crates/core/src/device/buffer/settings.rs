@@ -10,7 +10,7 @@ choice! {
         Fifo = "fifo",
         /// the least recently written page
         Lru = "lru",
-        /// all pages of the logical block, as large as an erase block, that has most pages in the buffer
+        /// all pages of the logical block, as large as a reclaim unit (ftl.reclaim_unit), that has most pages in the buffer
         Block = "block",
         /// all pages in the buffer, in ascending order of their numbers
         Sorted = "sorted",

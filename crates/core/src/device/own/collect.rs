@@ -4,11 +4,12 @@
 //! waiting request touches it, and no flush waits (a flush needs every chip). Where logical pages are smaller
 //! than NAND pages, or allocation is dynamic, the chips of a request are known only when it issues; there a
 //! chip is idle while nothing waits in the device at all. A plane is idle while its die is: several planes of a die
-//! may collect if they begin at the same time. Requests that wait in the host are unknown to the device. A step that
+//! may collect if they begin at the same time. The chips of a superblock collect together, once all of them are idle. Requests that wait in the host are unknown to the device. A step that
 //! has begun runs to its end: a request that arrives waits only for that step.
 
 use super::{Moment, Task};
 use crate::clock::NEVER;
+use crate::device::Device;
 use crate::device::settings::Settings;
 use crate::ftl::Idle;
 use crate::workload::Op;
@@ -25,7 +26,8 @@ impl Task for Collect {
 
     fn begin(&mut self, moment: &mut Moment) -> u64 {
         for chip in 0..moment.device.places.len() as u32 {
-            if !moment.device.waiting.wants(chip) && moment.device.array.is_resting(chip) {
+            let rests = |device: &Device, chip| !device.waiting.wants(chip) && device.array.is_resting(chip);
+            if moment.rest_together(chip, rests) {
                 moment.issue(Op::Write, |ftl, work| ftl.background_step(chip, work));
             }
         }

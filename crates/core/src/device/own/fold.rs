@@ -35,7 +35,7 @@ impl Task for Fold {
             return due_ns;
         }
         for chip in 0..moment.device.places.len() as u32 {
-            if moment.device.array.is_resting(chip) {
+            if moment.rest_together(chip, |device, chip| device.array.is_resting(chip)) {
                 moment.issue(Op::Write, |ftl, work| ftl.fold(chip, work));
             }
         }

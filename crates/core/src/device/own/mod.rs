@@ -13,7 +13,7 @@ use super::settings::Settings;
 use super::{Device, Share};
 use crate::clock::NEVER;
 use crate::flash::Work;
-use crate::ftl::{Ftl, Serve};
+use crate::ftl::{Ftl, Locate, Serve};
 use crate::request::{Pages, Pool, Request};
 use crate::util::Stat;
 use crate::workload::Op;
@@ -57,6 +57,12 @@ struct Moment<'a> {
 }
 
 impl Moment<'_> {
+    /// Whether this LUN is the first of those whose blocks are collected together, and `rests` holds for all of them.
+    fn rest_together(&self, lun: u32, rests: impl Fn(&Device, u32) -> bool) -> bool {
+        let mut luns = self.ftl.reclaimed_with(lun);
+        luns.start == lun && luns.all(|lun| rests(self.device, lun))
+    }
+
     /// Issues the steps that `emit` emits as one request; `emit` returns false if there is nothing to do.
     /// With [`Op::Read`] the steps overtake and interrupt others as the steps of the host's reads do.
     fn issue(&mut self, op: Op, emit: impl FnOnce(&mut Ftl, &mut Work) -> bool) {

@@ -6,7 +6,7 @@ use super::{Moment, Task};
 use crate::clock::NEVER;
 use crate::device::settings::Settings;
 use crate::flash::errors::rates::are_on;
-use crate::ftl::{Idle, Refreshed};
+use crate::ftl::{Idle, Locate, Refreshed};
 use crate::workload::Op;
 
 pub type Keys = ();
@@ -22,8 +22,10 @@ impl Task for Refresh {
     fn begin(&mut self, moment: &mut Moment) -> u64 {
         let next_ns = moment.work.look_for_worn().unwrap_or(NEVER);
         for lun in 0..moment.device.places.len() as u32 {
-            if !moment.device.waiting.wants(lun)
-                && moment.device.array.is_resting(lun)
+            let rests = moment.ftl.reclaimed_with(lun).all(|lun| {
+                !moment.device.waiting.wants(lun) && moment.device.array.is_resting(lun)
+            });
+            if rests
                 && let Some(block) = moment.work.take_worn(lun)
             {
                 moment.issue(Op::Write, |ftl, work| {

@@ -185,6 +185,12 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
              set an order of the levels there, or choose noop or direct"
         ));
     }
+    if settings.reclaim_luns() > 1 {
+        return fail(format!(
+            "{name} goes by the chips of static allocation, but the pages of a superblock (ftl.reclaim_unit) go round its \
+             chips; set ftl.reclaim_unit to \"block\", or choose noop or direct"
+        ));
+    }
     if !settings.spread().in_turn() {
         return fail(format!(
             "{name} expects consecutive pages on consecutive chips, but ftl.allocation puts some on one chip \

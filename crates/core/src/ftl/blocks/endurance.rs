@@ -91,9 +91,18 @@ impl Lives {
     }
 }
 
-/// Returns the number of erases after which each block's errors exceed the ECC limit, if blocks differ.
+/// Returns the number of erases after which each block's errors exceed the ECC limit, if blocks differ; those of a
+/// superblock once those of one of its blocks do.
 fn lasts(settings: &Settings) -> Option<Vec<u32>> {
-    Some(Speeds::new(&settings.flash, settings.seed, 0)?.lasts())
+    Some(least_of_each(settings, Speeds::new(&settings.flash, settings.seed, 0)?.lasts()))
+}
+
+/// Returns, for each reclaim unit, the least of the values that its blocks have.
+fn least_of_each(settings: &Settings, of_blocks: Vec<u32>) -> Vec<u32> {
+    let Some(superblocks) = settings.superblocks() else { return of_blocks };
+    let units = of_blocks.len() as u32 / superblocks.luns();
+    let least = |unit| superblocks.blocks(unit).map(|block| of_blocks[block as usize]).min();
+    (0..units).filter_map(least).collect()
 }
 
 impl BlockPool {
@@ -107,7 +116,7 @@ impl BlockPool {
         if settings.flash.endurance == Endurance::Unlimited && per_lun == 0 {
             return;
         }
-        let luns = settings.flash.luns();
+        let luns = self.count() / self.blocks_per_lun();
         *self.lives_mut() = Lives::new(settings, self.count());
         for lun in 0..luns {
             let serving = self.blocks_per_lun() - per_lun;
@@ -137,7 +146,7 @@ impl BlockPool {
             return;
         }
         *self.lives_mut() = Lives::new(settings, self.count());
-        for lun in 0..settings.flash.luns() {
+        for lun in 0..self.count() / self.blocks_per_lun() {
             let worn_out = self.of_lun(lun).filter(|&block| self.is_past_limit(block)).count();
             self.lives_mut().exhausted |= worn_out > per_lun as usize;
             let mut erased: Vec<u32> = std::iter::from_fn(|| self.take(lun)).collect();
@@ -234,8 +243,8 @@ impl BlockPool {
         spares.is_some_and(|spares| spares.contains(&block))
     }
 
-    /// Returns the wear of the blocks.
-    pub fn life(&self) -> Life {
+    /// Returns the wear of the blocks, each of which stands for this many blocks of the flash.
+    pub fn life(&self, each: u64) -> Life {
         let lives = self.lives();
         let left = lives.spares.iter().map(Vec::len);
         let lasts = |block| match lives.lasts(block) {
@@ -244,12 +253,14 @@ impl BlockPool {
         };
         let shares = (0..self.count()).map(|block| f64::from(self.erase_count(block)) / lasts(block));
         Life {
-            blocks: u64::from(self.count()),
-            erased: (0..self.count() / self.blocks_per_lun()).map(|lun| u64::from(self.free(lun))).sum(),
-            retired: lives.retired.count(),
+            blocks: u64::from(self.count()) * each,
+            erased: (0..self.count() / self.blocks_per_lun())
+                .map(|lun| u64::from(self.free(lun)) * each)
+                .sum(),
+            retired: lives.retired.count() * each,
             spares: (
-                u64::from(lives.per_lun) * u64::from(self.count() / self.blocks_per_lun()),
-                left.clone().sum::<usize>() as u64,
+                u64::from(lives.per_lun) * u64::from(self.count() / self.blocks_per_lun()) * each,
+                left.clone().sum::<usize>() as u64 * each,
             ),
             fewest: (lives.per_lun, left.min().unwrap_or(0) as u32),
             used: (lives.limit != u32::MAX || !lives.limits.is_empty())
@@ -289,7 +300,7 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
                 let blocks = lun * per_lun..(lun + 1) * per_lun;
                 blocks.filter(|&block| flash.pe_cycles >= u64::from(lasts[block as usize])).count()
             };
-            let most = (0..flash.luns()).map(worn_out).max().unwrap_or(0);
+            let most = (0..lasts.len() as u32 / per_lun).map(worn_out).max().unwrap_or(0);
             if most > settings.ftl.spare_blocks as usize {
                 return fail(
                     "ftl.spare_blocks",

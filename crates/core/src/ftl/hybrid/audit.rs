@@ -17,7 +17,7 @@ impl Store {
 
     fn keep_medium(&mut self, versions: bool) {
         let programmed = self.blocks.iter().map(|block| block.next).collect();
-        self.slots.keep_medium((self.shape.pages_per_block, 1), true, programmed, versions);
+        self.slots.keep_medium((self.shape.pages_per_block, 1), true, programmed, versions, None);
     }
 
     /// Reports to a follower, from now on, what happens to the user's data.

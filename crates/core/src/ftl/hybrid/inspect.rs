@@ -53,7 +53,7 @@ impl<L: Logs> Inspect for Hybrid<L> {
     }
 
     fn life(&self) -> Life {
-        self.store.pool.life()
+        self.store.pool.life(1)
     }
 
     fn erases(&self, visit: &mut dyn FnMut(u32)) {

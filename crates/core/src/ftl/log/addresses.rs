@@ -1,10 +1,13 @@
 //! Where slots lie, and on which LUN each owner is at home: what follows from the geometry alone.
 
+use std::ops::Range;
+
 use super::Shape;
+use crate::flash::superblocks::Superblocks;
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::gc::Space;
 use crate::ftl::settings::Settings;
-use crate::util::Divider;
+use crate::util::{Divider, NONE};
 
 /// How slots, pages, blocks and LUNs are numbered. A *group* is the set of LUNs that share one entry of a log's
 /// `luns`: a single LUN, or all of them if one block is filled at a time.
@@ -20,6 +23,8 @@ pub(crate) struct Addresses {
     /// LUN of each page of a cycle, if the LUNs do not take turns page by page; otherwise empty.
     cycle: Vec<u32>,
     cycle_of: Divider,
+    /// Where superblocks are on the flash, if blocks are superblocks; a LUN is then a group of LUNs.
+    pub(super) superblocks: Option<Superblocks>,
 }
 
 impl Addresses {
@@ -45,6 +50,7 @@ impl Addresses {
             luns: Divider::new(shape.luns),
             cycle_of: Divider::new(cycle.len().max(1) as u32),
             cycle,
+            superblocks: shape.superblocks,
         }
     }
 
@@ -103,6 +109,61 @@ impl Addresses {
     pub(crate) fn home(&self, owner: u32) -> u32 {
         let page = self.page(owner);
         if self.cycle.is_empty() { self.luns.rem(page) } else { self.place_in_cycle(page) }
+    }
+
+    /// Returns the LUN of the flash where a slot is.
+    #[inline]
+    pub(crate) fn lun_on_flash(&self, slot: u32) -> u32 {
+        match &self.superblocks {
+            None => self.lun(slot),
+            Some(of) => of.lun(self.page(slot)),
+        }
+    }
+
+    /// Returns the LUN of the flash where an owner without data is read, and to which its first version is likely to go.
+    #[inline]
+    pub(crate) fn home_on_flash(&self, owner: u32) -> u32 {
+        let home = self.home(owner);
+        match &self.superblocks {
+            None => home,
+            Some(of) => self.home_in_group(of, home, owner),
+        }
+    }
+
+    #[cold]
+    fn home_in_group(&self, of: &Superblocks, group: u32, owner: u32) -> u32 {
+        of.luns_of(group).start + self.luns.div(self.page(owner)) % of.luns()
+    }
+
+    /// Returns the slot of the flash that a slot is.
+    #[inline]
+    pub(crate) fn slot_on_flash(&self, slot: u32) -> u32 {
+        match &self.superblocks {
+            Some(of) if slot != NONE => of.slot(slot, self.by_page.get()),
+            _ => slot,
+        }
+    }
+
+    /// Returns the group of a LUN of the flash, which is the LUN itself unless blocks are superblocks.
+    pub(crate) fn group_on_flash(&self, lun: u32) -> u32 {
+        self.superblocks.map_or(lun, |of| of.group(lun))
+    }
+
+    /// Returns the LUNs of the flash whose blocks are collected together with those of this one.
+    pub(crate) fn luns_with(&self, lun: u32) -> Range<u32> {
+        self.superblocks.map_or(lun..lun + 1, |of| of.luns_of(of.group(lun)))
+    }
+
+    /// Returns, for each block of the flash in order, the block that has it.
+    pub(crate) fn blocks_on_flash(&self) -> impl Iterator<Item = u32> {
+        let blocks = self.space.luns * self.space.blocks_per_lun;
+        let each = self.superblocks.map_or(1, |of| of.luns());
+        (0..blocks * each).map(|block| self.block_on_flash(block))
+    }
+
+    /// Returns the block that has a block of the flash.
+    pub(crate) fn block_on_flash(&self, block: u32) -> u32 {
+        self.superblocks.map_or(block, |of| of.superblock(block))
     }
 
     #[cold]

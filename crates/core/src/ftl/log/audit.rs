@@ -19,7 +19,7 @@ impl Log {
         // A block whose state does not say how much is programmed will be reported by verification.
         let programmed = (0..self.blocks()).map(|block| self.programmed(block).unwrap_or(0)).collect();
         let shape = (self.addresses.space.slots_per_block, self.shape.slots_per_page);
-        slots.keep_medium(shape, false, programmed, versions);
+        slots.keep_medium(shape, false, programmed, versions, self.shape.superblocks);
     }
 
     /// Reports to a follower, from now on, what happens to the data of owners below `lpns`.

@@ -178,7 +178,7 @@ impl Log {
             }
         }
         let programs = under.work.has_targets();
-        under.work.copy(lun, self.shape.gc);
+        self.copy(lun, victim, self.shape.gc, under.work);
         if hosts && programs {
             self.host_goes_on(0, under.work);
         }

@@ -9,7 +9,7 @@ pub(super) struct SlcCache {
     pub(super) front: u32,
     /// Whether a full cache is folded before a write, rather than passed by.
     pub(super) folds: bool,
-    /// Number of slots of a word line, and of its first page.
+    /// Number of slots of a word line, and of its first page; in a superblock, of a word line on each of its LUNs.
     pub(super) line: u32,
     pub(super) page: u32,
     /// Whether a word line is programmed at once.

@@ -109,7 +109,7 @@ impl Log {
         self.leaving = leaving;
         self.note_copies(lun, &mut run, under.work);
         self.end_run(lun, &mut run, under.slots);
-        under.work.copy(lun, cause);
+        self.copy(lun, victim, cause, under.work);
         self.hosts_go_on(run.hosts, under.work);
         self.erase(under, victim, cause);
         if stated {
@@ -200,10 +200,23 @@ impl Log {
         }
     }
 
+    /// Emits the copies from a victim that have been named. Those of a superblock go to several LUNs, and must be there
+    /// before it is erased.
+    pub(super) fn copy(&mut self, lun: u32, victim: u32, cause: Cause, work: &mut Work) {
+        let waits = self.shape.superblocks.is_some() && work.has_targets();
+        work.copy(lun, cause);
+        if waits {
+            self.blocks[victim as usize].after = work.mark();
+        }
+    }
+
     /// Erases a block; if it is past its limit it is retired, and a spare block replaces it.
     pub(super) fn erase(&mut self, under: &mut Under, block: u32, cause: Cause) {
         let first = self.addresses.first(block);
         let (lun, group) = (self.addresses.lun(first), self.addresses.group(first));
+        if self.shape.power_safe && self.shape.superblocks.is_some() {
+            self.blocks[block as usize].after = under.work.mark();
+        }
         under.work.erase_after(lun, self.addresses.page(first), cause, self.blocks[block as usize].after);
         under.slots.erase(block);
         under.pool.erased(lun, block);

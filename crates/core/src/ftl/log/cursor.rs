@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::{Log, Under};
+use crate::flash::superblocks::Superblocks;
 use crate::flash::{Cause, Work};
 use crate::ftl::slots::Slots;
 use crate::util::{Bits, NONE};
@@ -130,7 +131,29 @@ impl Log {
     /// known now.
     #[inline]
     pub(crate) fn write_lun_ahead(&self, owner: u32, ahead: u32) -> u32 {
+        if let Some(of) = &self.addresses.superblocks {
+            return self.superblock_ahead(of, owner, ahead);
+        }
         if self.cursor.leads { self.cursor_ahead(ahead) } else { self.addresses.home(owner) }
+    }
+
+    /// Does what [`Log::write_lun_ahead`] does where the LUNs of a group take turns; returns a LUN of the flash.
+    #[cold]
+    fn superblock_ahead(&self, of: &Superblocks, owner: u32, ahead: u32) -> u32 {
+        let next = |group, front| match self.next_of(group, front) {
+            NONE => 0,
+            next => next,
+        };
+        let (group, front, units) = if self.cursor.leads {
+            let (group, front) = (self.cursor_lun(), self.cursor.front);
+            let units = self.addresses.page(self.addresses.in_page(next(group, front)) + ahead);
+            (self.addresses.luns.rem(group + units), front, units)
+        } else {
+            let group = self.addresses.home(owner);
+            (group, self.active(group), ahead)
+        };
+        let unit = self.addresses.page(next(group, front)) + self.addresses.luns.div(units);
+        of.luns_of(group).start + unit % of.luns()
     }
 
     fn cursor_ahead(&self, ahead: u32) -> u32 {

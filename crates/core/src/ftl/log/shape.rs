@@ -2,6 +2,7 @@
 
 use crate::flash::Cause;
 use crate::flash::parallel::Allocation;
+use crate::flash::superblocks::Superblocks;
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::gc;
 use crate::ftl::placement::{ONE, Policy, Space, needs};
@@ -11,8 +12,11 @@ use crate::ftl::slots::Slots;
 /// Size and behaviour of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Number of LUNs that the log spans ([`crate::flash::parallel`]).
+    /// Number of LUNs that the log spans ([`crate::flash::parallel`]), or of groups of LUNs if its blocks are
+    /// superblocks.
     pub luns: u32,
+    /// Where superblocks are on the flash, if the log's blocks are superblocks.
+    pub(crate) superblocks: Option<Superblocks>,
     /// Whether pages go to the next idle LUN rather than to the LUN that their number determines.
     pub dynamic: bool,
     /// The largest number of blocks that the log may have on each LUN, including the reserve.
@@ -82,7 +86,8 @@ pub(super) fn placement(settings: &Settings) -> Option<&str> {
     settings.ftl.placement.as_deref().filter(|name| *name != ONE && !needs(name).speeds).or(one)
 }
 
-/// Returns how many blocks of each LUN the SLC cache is sure to have, and how many it may have at most.
+/// Returns how many blocks of each LUN the SLC cache is sure to have, and how many it may have at most. Superblocks are
+/// whole word lines ([`crate::ftl::reclaim`]).
 pub(crate) fn slc_blocks(settings: &Settings) -> (u64, u64) {
     let Some(size) = settings.ftl.slc_cache else { return (0, 0) };
     let flash = &settings.flash;

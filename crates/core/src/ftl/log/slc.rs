@@ -29,12 +29,14 @@ impl Log {
     pub(super) fn make_cache(&mut self, settings: &Settings, fronts: u32) {
         let empty = OfLun { oldest: NONE, youngest: NONE, full: 0, held: 0 };
         let page = self.shape.slots_per_nand_page();
+        // In a superblock the first pages of word lines come one after another, unless a word line is programmed at once.
+        let wide = self.shape.superblocks.filter(|_| self.shape.nand_pages == 1).map_or(1, |of| of.luns());
         self.slc = Some(Box::new(SlcCache {
             on: false,
             front: fronts,
             folds: settings.ftl.slc_full == SlcFull::Fold,
-            line: page * settings.flash.cell.bits(),
-            page,
+            line: page * wide * settings.flash.cell.bits(),
+            page: page * wide,
             whole: self.shape.nand_pages > 1,
             luns: vec![empty; self.luns.len()],
             kept: vec![0; if fronts > 1 { self.pages() as usize } else { 0 }],

@@ -1,5 +1,7 @@
 //! What a page-mapped FTL reports: where data is, what is cached, and what the FTL has counted.
 
+use std::ops::Range;
+
 use super::PageMapped;
 use crate::flash::moves::Moves;
 use crate::ftl::blocks::endurance;
@@ -15,8 +17,8 @@ impl<T: Translation> Locate for PageMapped<T> {
     #[inline]
     fn read_lun(&self, lpn: u32) -> u32 {
         match self.slots.of(lpn) {
-            NONE => self.data.addresses.home(lpn),
-            slot => self.data.addresses.lun(slot),
+            NONE => self.data.addresses.home_on_flash(lpn),
+            slot => self.data.addresses.lun_on_flash(slot),
         }
     }
 
@@ -31,11 +33,15 @@ impl<T: Translation> Locate for PageMapped<T> {
 
     #[inline]
     fn home_lun(&self, lpn: u32) -> u32 {
-        self.data.addresses.home(lpn)
+        self.data.addresses.home_on_flash(lpn)
     }
 
     fn slot(&self, lpn: u32) -> u32 {
-        self.slots.of(lpn)
+        self.data.addresses.slot_on_flash(self.slots.of(lpn))
+    }
+
+    fn reclaimed_with(&self, lun: u32) -> Range<u32> {
+        self.data.addresses.luns_with(lun)
     }
 
     #[inline]
@@ -116,11 +122,11 @@ impl<T: Translation> Inspect for PageMapped<T> {
     }
 
     fn life(&self) -> endurance::Life {
-        self.pool.life()
+        self.pool.life(self.data.addresses.luns_with(0).len() as u64)
     }
 
     fn erases(&self, visit: &mut dyn FnMut(u32)) {
-        self.pool.erases().for_each(visit);
+        self.data.addresses.blocks_on_flash().for_each(|block| visit(self.pool.erase_count(block)));
     }
 
     fn each_slc(&self, visit: &mut dyn FnMut(u32)) {
@@ -128,7 +134,7 @@ impl<T: Translation> Inspect for PageMapped<T> {
     }
 
     fn is_free(&self, block: u32) -> bool {
-        self.pool.is_free(block)
+        self.pool.is_free(self.data.addresses.block_on_flash(block))
     }
 }
 

@@ -84,7 +84,7 @@ fn trim_pages(settings: &Settings) -> u64 {
 
 /// Whether the device has room to make trims durable.
 pub(crate) fn keeps_trims<T: Translation>(settings: &Settings) -> bool {
-    Layout::new::<T>(settings).is_ok_and(|layout| layout.trim_pages > 0)
+    Layout::new::<T>(&settings.in_reclaim_units()).is_ok_and(|layout| layout.trim_pages > 0)
 }
 
 /// Returns the number of blocks that translation pages need on each LUN.
@@ -109,7 +109,7 @@ fn too_small<T: Translation>(settings: &Settings, needed: u64, blocks: u64) -> C
     let mut more = settings.clone();
     let mut fits = |percent: &u64| {
         more.ftl.over_provisioning_ppm = percent * 10_000;
-        more.user_pages() > 0 && Layout::new::<T>(&more).is_ok()
+        more.user_pages() > 0 && Layout::new::<T>(&more.in_reclaim_units()).is_ok()
     };
     let percent = (settings.ftl.over_provisioning_ppm / 10_000 + 1..100).find(|percent| fits(percent));
     let advice = percent.map_or(String::new(), |percent| format!("withhold {percent}%, or "));
@@ -126,13 +126,14 @@ fn too_small<T: Translation>(settings: &Settings, needed: u64, blocks: u64) -> C
         0 => String::new(),
         spare => format!(" besides {spare} spare ones (ftl.spare_blocks)"),
     };
+    let unit = if settings.reclaim_luns() > 1 { "superblock" } else { "block" };
     Contradiction {
         key: "ftl.over_provisioning",
         message: format!(
-            "too little is withheld: {} needs {needed} blocks per {} for the user's data{pages}, {open}{cache} and \
+            "too little is withheld: {} needs {needed} {unit}s per {} for the user's data{pages}, {open}{cache} and \
              {} erased for garbage collection, of {blocks} there are{spare}; {advice}raise flash.blocks_per_plane",
             settings.ftl.kind,
-            settings.flash.lun_name(),
+            settings.reclaim_place(),
             settings.ftl.gc_free_blocks,
         ),
     }
@@ -207,12 +208,13 @@ fn slc(settings: &Settings) -> Result<(), Contradiction> {
 
 /// Checks that the geometry has the blocks this FTL needs.
 pub(crate) fn check<T: Translation>(settings: &Settings) -> Result<(), Contradiction> {
-    placement(settings)?;
-    slc(settings)?;
-    match Layout::new::<T>(settings) {
+    let units = &settings.in_reclaim_units();
+    placement(units)?;
+    slc(units)?;
+    match Layout::new::<T>(units) {
         Ok(layout) => {
-            own_blocks(settings, layout.space)?;
-            background::check(settings, layout.data_limit)
+            own_blocks(units, layout.space)?;
+            background::check(units, layout.data_limit)
         }
         Err((needed, blocks)) => Err(too_small::<T>(settings, needed, blocks)),
     }
@@ -235,10 +237,13 @@ fn own_blocks(settings: &Settings, space: UnitSpace) -> Result<(), Contradiction
 
 /// Returns the layout of checked settings, and the shapes of the logs of user data and of translation pages.
 pub(super) fn shapes<T: Translation>(settings: &Settings) -> (Layout, [Shape; 2]) {
+    let superblocks = settings.superblocks();
+    let settings = &settings.in_reclaim_units();
     let layout = Layout::new::<T>(settings).expect("the settings were checked");
     let nand_pages = settings.flash.unit_pages();
     let data = Shape {
         luns: settings.flash.luns(),
+        superblocks,
         dynamic: settings.ftl.allocation.is_dynamic(),
         limit: layout.data_limit,
         sure_blocks: layout.data_limit,

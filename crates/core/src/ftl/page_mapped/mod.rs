@@ -35,7 +35,8 @@ fn flushes_mappings(settings: &Settings) -> bool {
 
 /// Returns the erase blocks of a new device, with the spare ones withheld.
 fn full_pool(settings: &Settings) -> BlockPool {
-    let mut pool = BlockPool::new(settings, settings.ftl.wear_leveling.map(|leveling| leveling.threshold));
+    let units = &settings.in_reclaim_units();
+    let mut pool = BlockPool::new(units, settings.ftl.wear_leveling.map(|leveling| leveling.threshold));
     pool.withhold(settings);
     pool
 }
@@ -192,6 +193,7 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
     fn new(settings: &Settings, check: bool, work: &mut Work) -> PageMapped<T> {
         let (layout, [data, map]) = shapes::<T>(settings);
         let mut pool = full_pool(settings);
+        let settings = &settings.in_reclaim_units();
         let mut slots = data.slots(&pool);
         let data = Log::new(data, settings, (&mut slots, &mut pool), check);
         let check = check && T::ON_FLASH;
@@ -204,6 +206,7 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
         let (layout, [data, map]) = shapes::<T>(settings);
         let mut pool = full_pool(settings);
         let mut claims = pool.load(from)?;
+        let settings = &settings.in_reclaim_units();
         let mut slots = data.slots(&pool);
         let mut data = Log::load(data, settings, (&mut slots, &mut pool, &mut claims), check, from)?;
         data.use_cache();

@@ -29,6 +29,8 @@ pub(super) fn recover<T: Translation>(
     work: &mut Work,
 ) -> Result<(PageMapped<T>, Recovery), String> {
     let (layout, [data, map]) = shapes::<T>(settings);
+    let gathered = data.superblocks.map(|superblocks| media.gathered(superblocks));
+    let media = gathered.as_ref().unwrap_or(media);
     let lpns = data.owners - data.trim_pages;
     let mut scan = Scan::new((media, tape), [&data, &map], flaw, work);
     if flaw == Flaw::SkipScan {
@@ -40,9 +42,11 @@ pub(super) fn recover<T: Translation>(
     let in_slc = (0..).zip(&scan.found.blocks).filter(|(_, seen)| seen.slc);
     in_slc.for_each(|(block, _): (u32, _)| work.use_as_slc(block * media.pages_per_block()));
     erase_all(&scan.erase, Cause::Gc, (media, tape), work);
-    let mut pool = BlockPool::new(settings, settings.ftl.wear_leveling.map(|leveling| leveling.threshold));
+    let units = &settings.in_reclaim_units();
+    let mut pool = BlockPool::new(units, settings.ftl.wear_leveling.map(|leveling| leveling.threshold));
     scan.found.find_pool(media, &mut pool);
     pool.withhold_found(settings);
+    let settings = units;
     let mut log = |kind, shape: Shape, check| {
         let mut slots = shape.slots(&pool);
         let under = (&mut slots, &mut pool);
@@ -72,13 +76,15 @@ pub(super) fn recover<T: Translation>(
 impl<T: Translation> Survive for PageMapped<T> {
     fn write_media(&self, media: &mut Media) -> u64 {
         for block in 0..media.blocks() {
-            media.set_erases(block, self.pool.erase_count(block));
+            media.set_erases(block, self.pool.erase_count(self.data.addresses.block_on_flash(block)));
         }
         let last = self.data.write_media(&self.slots, media);
         if T::ON_FLASH { last.max(self.pages.log().write_media(self.pages.slots(), media)) } else { last }
     }
 
     fn record(&mut self, tape: &Tape, media: &Media) {
+        let gathered = self.data.shape().superblocks.map(|superblocks| media.gathered(superblocks));
+        let media = gathered.as_ref().unwrap_or(media);
         self.slots.record(tape, self.lpns, media);
         if T::ON_FLASH {
             self.pages.record(tape, media);
@@ -91,6 +97,7 @@ impl<T: Translation> Survive for PageMapped<T> {
             return Ok(None);
         }
         let slots_per_page = self.data.shape().slots_per_page;
+        let slot = self.data.addresses.slot_on_flash(slot);
         let found = media.version(Kind::Data, slots_per_page, slot, lpn);
         found
             .map(Some)

@@ -15,7 +15,7 @@ impl<T: Translation> PageMapped<T> {
     fn read_data(&mut self, lpn: u32, count: u32, cause: Cause, work: &mut Work) {
         let data = &self.data;
         match self.slots.of(lpn) {
-            NONE => work.read_unwritten(data.addresses.home(lpn), cause, count),
+            NONE => work.read_unwritten(data.addresses.home_on_flash(lpn), cause, count),
             slot if data.buffered(slot) => (),
             slot => work.read_part(data.addresses.lun(slot), data.addresses.nand_page(slot), cause, count),
         }
@@ -199,6 +199,7 @@ impl<T: Translation> Idle for PageMapped<T> {
 
     fn fold(&mut self, lun: u32, work: &mut Work) -> bool {
         let PageMapped { data, slots, pages, pool, translation, .. } = self;
+        let lun = data.addresses.group_on_flash(lun);
         if self.read_only || !data.folds_on(lun) {
             return false;
         }
@@ -211,6 +212,7 @@ impl<T: Translation> Idle for PageMapped<T> {
 
     fn background_step(&mut self, lun: u32, work: &mut Work) -> bool {
         let Some(how) = self.background.filter(|_| !self.read_only) else { return false };
+        let lun = self.data.addresses.group_on_flash(lun);
         let translation_pages = Some(self.pages.log()).filter(|log| T::ON_FLASH && !log.is_serial());
         let Some(kind) =
             background::choose(lun, how.normal_blocks, &self.data, translation_pages, &self.pool)
@@ -240,6 +242,7 @@ impl<T: Translation> Idle for PageMapped<T> {
             return Refreshed::Needless;
         }
         let PageMapped { data, slots, pages, pool, translation, .. } = self;
+        let block = data.addresses.block_on_flash(block);
         work.chain();
         let done = if data.has(block) {
             let mut moved = |lpn| translation.moved(lpn, pages);
