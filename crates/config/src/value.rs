@@ -378,7 +378,7 @@ fn choice(key: &Key, literal: &Literal, list: &[Choice]) -> Result<Value, Fault>
     let (hint, note) = match nearest(text, names.iter().copied().chain(key.words.iter().copied())) {
         Some(name) => (format!("; did you mean \"{name}\"?"), Some(format!("names: {all}"))),
         None if names.len() == 1 => (format!("; the only one is \"{all}\""), None),
-        None if names.len() <= 12 => (format!("; the names are {all}"), None),
+        None if names.len() <= 16 => (format!("; the names are {all}"), None),
         None => (String::new(), Some(format!("names: {all}"))),
     };
     Err(Fault { message: format!("{}: unknown name{hint}", literal.shown()), note })
