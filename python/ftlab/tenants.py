@@ -17,7 +17,9 @@ from ftlab.running import RunOptions, run_config
 if TYPE_CHECKING:
     from ftlab._core import Config
 
-NO_TENANTS = "there are no tenants to run alone; write [tenant.NAME] tables, or workload.tenants = \"by-stream\""
+NO_TENANTS = (
+    'there are no tenants to run alone; write [tenant.NAME] tables, or workload.tenants = "by-stream"'
+)
 
 
 def with_slowdowns(result: Result, config: Config, options: RunOptions) -> Result:
@@ -50,8 +52,9 @@ def _slowdown(tenant: dict[str, Any], alone: dict[str, Any]) -> float | None:
     before, now = alone["latency"]["all"], tenant["latency"]["all"]
     known = before["count"] and now["count"] and before["mean_ns"]
     tenant["alone_mean_ns"] = before["mean_ns"] if before["count"] else None
-    tenant["slowdown"] = now["mean_ns"] / before["mean_ns"] if known else None
-    return tenant["slowdown"]
+    slowdown: float | None = now["mean_ns"] / before["mean_ns"] if known else None
+    tenant["slowdown"] = slowdown
+    return slowdown
 
 
 def fairness(slowdowns: list[float]) -> dict[str, float | None]:

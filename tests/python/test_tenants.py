@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from front import Cli
 
 import ftlab
+from front import Cli
 from ftlab.tenants import fairness
 
 TWO = """

@@ -64,7 +64,7 @@ fn one_tenant_is_none() {
         for queues in [Queues::Shared, Queues::PerTenant] {
             let mut one = with_tenants(&settings, &["a"]);
             one.host.queues = queues;
-            let (report, same) = shared(&one, &[load.clone()]);
+            let (report, same) = shared(&one, std::slice::from_ref(&load));
             assert_eq!(without_tenants(&report), without_tenants(&expected), "{scheduler}");
             assert_eq!(format!("{same:?}"), format!("{rows:?}"), "{scheduler}");
         }

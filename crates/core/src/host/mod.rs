@@ -226,7 +226,7 @@ impl Host {
             None => self.lane.pending >= self.lane.depth,
             Some(tenancy) => tenancy.is_shut,
         };
-        !(self.needs.completions && full()) && !self.is_held()
+        !(self.is_held() || self.needs.completions && full())
     }
 
     /// Completes a request that was handed over; returns the workload's request that completes with it, if
