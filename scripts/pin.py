@@ -252,6 +252,7 @@ def parts() -> dict[str, dict[str, Settings]]:
                 "device.write_buffer_low": "20%",
             },
             "ahead": {"device.read_ahead": "64KiB"},
+            "sorted": {"device.write_buffer": "256KiB", "device.write_buffer_policy": "sorted"},
         },
         "cells": {
             "slc": {},
@@ -276,6 +277,13 @@ def parts() -> dict[str, dict[str, Settings]]:
             "last": {**errors, "flash.retry": "last", "flash.errors.retry_time": "60us"},
             "refresh": {**errors, "flash.retry": "pipelined", "ftl.refresh": "2"},
         },
+        "reclaim": switch("ftl.reclaim_unit", "block", "superblock", "superblock:2"),
+        "tenants": {
+            "none": {},
+            "shared": {"workload.tenants": "by-stream"},
+            "rr": {"workload.tenants": "by-stream", "host.queues": "per-tenant"},
+        },
+        "die": switch("flash.order", "emission", "reads-first"),
         "energy": {
             "none": {},
             "some": {

@@ -1,7 +1,7 @@
-"""What sharing a device costs each tenant: every one of them alone, beside all of them together.
+"""What sharing a device costs each tenant: every one of them alone and all of them together.
 
-The figures are those of FLIN (Tavakkol et al., ISCA 2018, section 6): slowdown, fairness, weighted and harmonic
-speedup, all from mean latencies.
+The figures are those of FLIN (Tavakkol et al., ISCA 2018, section 6): slowdown, fairness, weighted and
+harmonic speedup, all from mean latencies.
 """
 
 from __future__ import annotations

@@ -256,8 +256,8 @@ CACHED_AND_READS = [
     # cells are at work.
     Case("cached, out of order", {**CACHED, "flash.out_of_order": True}, two("W"), [211, 411]),
     Case("cached, suspension", {**CACHED, "flash.suspend": "erase"}, two("W"), [211, 411]),
-    # A program whose data are in waits behind the one that the read would interrupt, so the read waits until that
-    # one begins, at 211, and interrupts it: 211 + 20 + 31, and 411 + 20 + 31 + 20.
+    # A program whose data are in waits behind the one that the read would interrupt, so the read waits
+    # until that one begins, at 211, and interrupts it: 211 + 20 + 31, and 411 + 20 + 31 + 20.
     both("no interruption before a cached program", {**SUSPEND, **CACHED},
          [(0, "W", 8, 1), (20, "W", 9, 1), (50, "R", 0, 1)], [211, 482, 262]),
 ]  # fmt: skip
