@@ -20,7 +20,7 @@ RUST := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name target -prune -o \( -name '*.rs' -o -name '*.toml' \) -print)
 
 # Modules that a registry declares; cargo fmt does not find them.
-REGISTERED := $(wildcard crates/core/src/host/sched/*.rs crates/core/src/device/sched/*.rs crates/core/src/device/own/*.rs \
+REGISTERED := $(wildcard crates/core/src/host/sched/*.rs crates/core/src/host/arbiter/*.rs crates/core/src/device/sched/*.rs crates/core/src/device/own/*.rs \
 	crates/core/src/ftl/hybrid/*.rs crates/core/src/ftl/gc/*.rs crates/core/src/ftl/map/*.rs \
 	crates/core/src/ftl/placement/*.rs \
 	crates/trace/src/formats/*.rs)

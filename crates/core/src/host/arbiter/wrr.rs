@@ -10,8 +10,7 @@ use crate::util::Bits;
 use crate::workload::tenants::Class;
 
 pub(super) const NAME: &str = "wrr";
-pub(super) const DOC: &str =
-    "urgent tenants first; of the others, each may send as many requests in a round as its weight (NVMe's wrr)";
+pub(super) const DOC: &str = "urgent tenants first; of the others, each may send as many requests in a round as its weight (NVMe's wrr)";
 pub type Keys = ();
 
 #[derive(Debug)]
@@ -50,9 +49,7 @@ impl Arbiter for Wrr {
 
     fn choose(&mut self, ready: &Bits) -> u32 {
         let count = self.claims.len() as u32;
-        let urgent = |&tenant: &u32| {
-            ready.get(tenant) && self.claims[tenant as usize].class == Class::Urgent
-        };
+        let urgent = |&tenant: &u32| ready.get(tenant) && self.claims[tenant as usize].class == Class::Urgent;
         if let Some(tenant) = (self.next_urgent..count).chain(0..self.next_urgent).find(urgent) {
             return tenant;
         }
