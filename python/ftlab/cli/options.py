@@ -286,10 +286,10 @@ def executor(dask: str | None, dask_wait: float, jobs: int | None) -> Iterator[E
     """
     from ftlab.studies.executor import chosen
 
-    def say(text: str) -> None:
+    def tell(text: str) -> None:
         click.echo(f"note: {text}", err=True)
 
-    with chosen(dask, dask_wait, jobs, say) as executor:
+    with chosen(dask, dask_wait, jobs, tell) as executor:
         yield executor
 
 
