@@ -205,3 +205,18 @@ def test_a_parquet_recording_replays_to_the_same_result(tmp_path: Path, cli: Cli
     converted = pl.read_parquet_schema(tmp_path / "a.parquet")
     assert pl.read_parquet_schema(recording) == {**converted, "outstanding": pl.UInt32}
     assert not list(tmp_path.glob(".recording*"))
+
+
+def test_clients_are_tenants_by_their_exports(tmp_path: Path, cli: Cli) -> None:
+    """`top` has a row for each stream, and so has the result, whose sums are those of all requests."""
+    need("nbdsh")
+    more = ("--streams", "2", "--set", "workload.tenants=by-stream", "--set", "host.queues=per-tenant")
+    with served(tmp_path, *DEVICES["dftl"], *more, "--speed", "100") as device:
+        device.shell(WRITES)
+        device.shell('URI = URI.replace("///?", "///stream-2?")\n' + WRITES)
+        shown = " ".join(cli.ok("top").split())
+        assert "tenant requests" in shown, shown
+    tenants = device.result["tenants"]
+    assert [tenant["name"] for tenant in tenants] == ["0", "2"]
+    assert tenants[0]["bytes_written"] == tenants[1]["bytes_written"] > 0
+    assert sum(tenant["requests"] for tenant in tenants) == device.result["trace"]["requests"]

@@ -67,6 +67,7 @@ def view(path: str, before: dict[str, Any], after: dict[str, Any], seconds: floa
     return Group(
         Text(head, style="bold"),
         _requests(before, after, seconds),
+        *_tenants(before, after, seconds),
         _flash(before, after, seconds),
         Text("\n".join(_facts(after))),
     )
@@ -86,6 +87,28 @@ def _requests(before: dict[str, Any], after: dict[str, Any], seconds: float) -> 
             row += [duration(times["max_ns"] if times["count"] else None)]
         table.add_row(name, *row)
     return table
+
+
+def _tenants(before: dict[str, Any], after: dict[str, Any], seconds: float) -> list[Table]:
+    """Returns the table of tenants, if the device tells them apart and any has sent requests."""
+    if not after.get("tenants"):
+        return []
+    table = _table("tenant", "requests", "/s", "read", "written", "p50", "p99", "max", "flash")
+    earlier = {tenant["name"]: tenant["requests"] for tenant in before.get("tenants") or ()}
+    for tenant in after["tenants"]:
+        times, share = tenant["latency"]["all"], tenant["flash"]["share"]
+        at = times["percentile_ns"]
+        table.add_row(
+            tenant["name"],
+            count(tenant["requests"]),
+            _rate(earlier.get(tenant["name"], 0), tenant["requests"], seconds),
+            size(tenant["bytes_read"]),
+            size(tenant["bytes_written"]),
+            *(duration(at.get(f"{percent}.000000")) for percent in (50, 99)),
+            duration(times["max_ns"] if times["count"] else None),
+            "-" if share is None else f"{100 * share:.0f} %",
+        )
+    return [table]
 
 
 def _flash(before: dict[str, Any], after: dict[str, Any], seconds: float) -> Table:
