@@ -126,3 +126,8 @@ def test_a_tenant_is_set_on_the_command_line(cli: Cli) -> None:
     assert [tenant["requests"] for tenant in json.loads(run.stdout)["tenants"]] == [30, 20]
     run = cli("run", "map-plus", *options, "--set", "tenant.a.wait=3")
     assert run.returncode == 2 and "unknown key tenant.a.wait" in run.stderr
+
+
+def test_power_is_cut_under_one_load_only() -> None:
+    with pytest.raises(ftlab.UserError, match="only ftlab run and compare"):
+        ftlab.crash("map-plus", cuts=2, set={"tenant.a.synthetic.requests": 10})

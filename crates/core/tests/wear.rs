@@ -96,6 +96,12 @@ fn it_levels_translation_blocks_with_the_data() {
             let what = format!("{kind}, cache {cache:?}, {reserve} reserved");
             println!("{what}: spread {} -> {}", spread(&without), spread(&with));
             assert!(spread(&without) > 100, "{what}: {:?}", without.wear);
+            if kind == "leaftl" {
+                // Its map is written seldom enough that the block that is open for it stays open for most of the run, and
+                // an open block is not moved.
+                assert!(spread(&with) < spread(&without), "{what}: {:?}", with.wear);
+                continue;
+            }
             // A host write may erase several translation blocks but moves only one; if translation pages are never
             // written, a block stays open and is moved late.
             let bound = if cache.is_none() { 3 * 32 } else { 32 + 2 * SLACK };

@@ -86,7 +86,8 @@ fn open(
 ) -> Result<Box<dyn Source + Send>, SourceError> {
     let workload = &settings.workload;
     let files = settings.files.benchmark.is_some() || workload.fio_job.is_some();
-    if workload.trace.is_none() && workload.synthetic.is_none() && !files {
+    let none = workload.trace.is_none() && workload.synthetic.is_none() && !files;
+    if none && settings.tenants.0.is_empty() {
         return Ok(Box::new(Requests::new(settings, seed).with_fua(seed)));
     }
     match source::of_settings_raising(settings, raised.clone()) {
