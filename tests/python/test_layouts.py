@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import ftlab
 from front import Cli
 
 FIU = """89966437846610 4892 syslogd 904265560 8 W 6 0 531e779a25eab7b5
@@ -166,3 +167,15 @@ def test_a_fio_job_as_people_have_them(cli: Cli) -> None:
         "  line 11: option userspace_reap is not read by ftlab",
     ]
     assert Path(cli.directory / "a.fio").read_text() == job
+
+
+def test_a_named_vscsi_trace_may_begin_with_any_command(tmp_path: Path) -> None:
+    """Recognition asks for reads and writes at the beginning; a trace that is named may have others there."""
+
+    def record(command: int, at: int) -> bytes:
+        return struct.pack("<IIIHHQQ", at, 4096, 1, command, 1 << 8, 8 * at, 1000 * at)
+
+    trace = tmp_path / "unmap.vscsi"
+    trace.write_bytes(record(0x42, 0) + record(0x2A, 1) + record(0x28, 2))
+    rows = ftlab.read_trace(trace, format="vscsi")
+    assert rows["op"].to_list() == ["W", "R"]

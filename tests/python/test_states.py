@@ -203,3 +203,46 @@ def test_mapped_shares(lab: Cli) -> None:
             f"device.precondition_share={share}",
         )
         assert f"precondition: mapped: {pages:,} logical pages written" in text
+
+
+FRONTS = """
+[workload.synthetic]
+requests = 1500
+size = "4KiB"
+read_share = "0%"
+
+[device]
+precondition = "steady"
+precondition_rounds = 5
+
+[ftl]
+kind = "dftl"
+mapping_cache = "4KiB"
+logical_page = "512B"
+over_provisioning = "50%"
+power_safe = true
+
+[flash]
+blocks_per_plane = 24
+page = "8KiB"
+"""
+"""A device with page buffers, on which what replaces a page may still wait in one of them."""
+
+
+def test_a_state_knows_which_blocks_wait_for_a_page_buffer(tmp_path: Path) -> None:
+    """After loading, a block was erased before the newer version of its page had been programmed."""
+    config, state = tmp_path / "fronts.toml", tmp_path / "fronts.state"
+    config.write_text(FRONTS)
+    saved = ftlab.run(config, ftl__placement="hot-cold", save_state=state)
+    loaded = ftlab.run(config, ftl__placement="hot-cold", load_state=state)
+    assert {**saved.to_dict(), "engine": None} == {**loaded.to_dict(), "engine": None}
+
+
+@pytest.mark.parametrize("placement", ["sepbit", "hot-cold"])
+def test_levelling_goes_by_the_front_that_a_flush_leaves(placement: str, tmp_path: Path) -> None:
+    """A flush before a move could turn the chip to another front, whose block was then set aside twice."""
+    config = tmp_path / "fronts.toml"
+    config.write_text(FRONTS)
+    level = {"ftl.placement": placement, "ftl.wear_leveling": "static", "ftl.wear_threshold": 1}
+    result = ftlab.run(config, check=True, set=level)
+    assert result.flash.programs["wear"] > 0

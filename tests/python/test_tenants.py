@@ -74,7 +74,10 @@ def test_the_written_configuration_is_the_same(tmp_path: Path) -> None:
     ("more", "message"),
     [
         ("wieght = 2", "two.toml:11: tenant.light.synthetic.wieght: unknown key"),
-        ("region = '900GiB'", "two.toml:11: tenant.light.synthetic.region: 900GiB is beyond"),
+        (
+            "region = '900GiB'",
+            "two.toml:11: tenant.light.synthetic.region: 900GiB is beyond the tenant's part of",
+        ),
         ("[tenant.'a b']\nweight = 1", "two.toml:11"),
         ("[tenant.third]\nweight = 2", "tenant.third.trace: the tenant has no load"),
         ("[tenant.third]\nweight = 0", "two.toml:12: tenant.third.weight: 0: "),
@@ -92,9 +95,11 @@ def test_the_written_configuration_is_the_same(tmp_path: Path) -> None:
         ),
         (
             "[workload]\nsynthetic.requests = 3",
-            "a load of its own for each tenant, and one of [workload] besides",
+            "workload.synthetic.requests: a load besides those of the tenants",
         ),
         ("[host]\nscheduler = 'padding'\nqueues = 'per-tenant'", "whole flash blocks"),
+        ("[tenant.third]", "[tenant.third]: empty; a tenant needs a load"),
+        ("[tenant.NAME]\nweight = 3", "NAME stands for the name of your tenant"),
         ("[tenant.third]\nfio_job = 'a.fio'", "two.toml:12: tenant.third.fio_job: unknown key"),
     ],
 )
@@ -129,5 +134,35 @@ def test_a_tenant_is_set_on_the_command_line(cli: Cli) -> None:
 
 
 def test_power_is_cut_under_one_load_only() -> None:
-    with pytest.raises(ftlab.UserError, match="only ftlab run and compare"):
+    with pytest.raises(ftlab.UserError, match="this command takes one load"):
         ftlab.crash("map-plus", cuts=2, set={"tenant.a.synthetic.requests": 10})
+
+
+def test_a_file_with_tenants_fits_the_schema(tmp_path: Path) -> None:
+    import tomllib
+
+    import jsonschema  # type: ignore[import-untyped]
+
+    jsonschema.validate(tomllib.loads(TWO), ftlab.schema())
+    for wrong in ("[tenant.a]\nwieght = 1", "[tenant.a]\nfio_job = 'a.fio'"):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(tomllib.loads(wrong), ftlab.schema())
+
+
+def test_a_name_is_plain_everywhere(cli: Cli) -> None:
+    for name in ("a b", "", "x]", "a" * 60):
+        run = cli("run", "map-plus", "--set", f"tenant.{name}.synthetic.requests=10")
+        assert run.returncode == 2 and "unknown key" in run.stderr, run.stderr
+
+
+def test_too_many_streams_are_refused(tmp_path: Path) -> None:
+    rows = "".join(f"{at},R,0,4096,{at}\n" for at in range(1100))
+    trace = tmp_path / "many.csv"
+    trace.write_text("time_ns,op,offset,size,stream\n" + rows)
+    with pytest.raises(ftlab.UserError, match=r"many\.csv:1026: more than 1024 streams"):
+        ftlab.run("map-plus", trace=trace, workload__tenants="by-stream")
+
+
+def test_alone_reads_a_trace_more_than_once(cli: Cli) -> None:
+    run = cli("run", "map-plus", "--trace", "/dev/null", "--set", "workload.tenants=by-stream", "--alone")
+    assert run.returncode == 2 and "--alone reads the trace again" in run.stderr

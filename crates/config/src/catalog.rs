@@ -64,6 +64,10 @@ impl Catalog {
     /// Returns the key with this path. A tenant's key has the declaration of the key that it stands for.
     pub fn key(&self, path: &str) -> Option<&Key> {
         let key = |path: &str| self.by_path.get(path).map(|&index| &self.keys[index]);
+        let named = path.strip_prefix("tenant.").and_then(|rest| rest.split_once('.'));
+        if named.is_some_and(|(name, _)| !is_name(name)) {
+            return None;
+        }
         match tenants::stands_for(path) {
             Some(of) => key(&of).filter(|key| !of.starts_with("workload.") || tenants::may_have(key.path)),
             None => key(path),

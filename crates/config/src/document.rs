@@ -71,7 +71,11 @@ impl Reader<'_> {
         for (name, value) in table.iter() {
             let path = joined(prefix, name.get_ref());
             match value.get_ref() {
-                DeValue::Table(inner) if !name.get_ref().contains('.') && self.catalog.is_table(&path) => {
+                DeValue::Table(inner)
+                    if !name.get_ref().contains('.')
+                        && self.catalog.is_table(&path)
+                        && !(inner.is_empty() && path.starts_with("tenant.")) =>
+                {
                     self.entries(&path, inner, found);
                 }
                 _ => found.push(Entry { prefix: prefix.to_owned(), name, value }),
@@ -86,6 +90,10 @@ impl Reader<'_> {
         }
         let path = joined(prefix, name.get_ref());
         match value.get_ref() {
+            DeValue::Table(inner) if inner.is_empty() && self.catalog.is_table(&path) => {
+                let message = format!("[{path}]: empty; a tenant needs a load: trace, or synthetic.requests");
+                self.fail(name.span(), &message, &[])
+            }
             DeValue::Table(_) => self.not_a_table(&path, name.span()),
             leaf => self.leaf(&path, &Literal::of_toml(leaf), name.span(), value.span()),
         }

@@ -6,6 +6,7 @@ use crate::presets::presets;
 use crate::stated;
 use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};
 use ftlab_core::config::{Choice, Key, Kind, MOST_BITS};
+use ftlab_core::workload::tenants;
 use serde_json::{Map, Value as Json, json};
 
 /// Returns the JSON Schema (draft 2020-12) of a configuration file.
@@ -23,22 +24,36 @@ pub fn schema() -> Json {
         "additionalProperties": false,
         "properties": properties,
     });
+    let mut tenant = json!({"type": "object", "additionalProperties": false, "properties": {}});
     for key in &catalog().keys {
-        let mut object = &mut root;
-        let mut names = key.path.split('.').peekable();
-        while let Some(name) = names.next() {
-            if names.peek().is_none() {
-                object["properties"][name] = property(key);
-                break;
-            }
-            let inner = &mut object["properties"][name];
-            if inner.is_null() {
-                *inner = json!({"type": "object", "additionalProperties": false, "properties": {}});
-            }
-            object = inner;
+        if let Some(own) = key.path.strip_prefix(&format!("tenant.{}.", tenants::PLACEHOLDER)) {
+            insert(&mut tenant, own, key);
+            continue;
         }
+        if let Some(of_load) = key.path.strip_prefix("workload.").filter(|_| tenants::may_have(key.path)) {
+            insert(&mut tenant, of_load, key);
+        }
+        insert(&mut root, key.path, key);
     }
+    root["properties"]["tenant"] = json!({"type": "object", "additionalProperties": tenant});
     root
+}
+
+/// Adds a key at a path below an object's schema.
+fn insert(object: &mut Json, path: &str, key: &Key) {
+    let mut object = object;
+    let mut names = path.split('.').peekable();
+    while let Some(name) = names.next() {
+        if names.peek().is_none() {
+            object["properties"][name] = property(key);
+            break;
+        }
+        let inner = &mut object["properties"][name];
+        if inner.is_null() {
+            *inner = json!({"type": "object", "additionalProperties": false, "properties": {}});
+        }
+        object = inner;
+    }
 }
 
 /// Returns the schema of one key.

@@ -290,7 +290,8 @@ const DATA: usize = 2;
 const MAP: usize = 3;
 const CACHE: usize = 7;
 type Pool = (Vec<u32>, Vec<u32>, Vec<u32>, Option<u32>, Vec<u32>);
-type Data = (u64, u32, u32, Vec<u32>, Vec<[u32; 2]>, Vec<(u32, u64)>, Vec<u32>, Option<[u64; 4]>);
+type Data =
+    (u64, u32, u32, Vec<u32>, Vec<[u32; 2]>, Vec<(u32, u64)>, Vec<u32>, Option<[u64; 4]>, Vec<(u32, u32)>);
 type Hybrid = (Vec<(u32, u32)>, Vec<(u32, u32, u32, bool)>);
 
 /// Regression: lists of blocks were once linked, and a block could point at itself.
@@ -300,6 +301,8 @@ fn a_block_that_comes_twice_is_refused() {
     assert_refused(revised("bast", POOL, |pool: &mut Pool| pool.1.push(pool.1[0])), twice);
     assert_refused(revised("page", DATA, |data: &mut Data| data.5.push(data.5[0])), twice);
     assert_refused(revised("page", DATA, |data: &mut Data| data.3[0] = 1 << 31), twice);
+    let newer = "newer versions of what is in no block";
+    assert_refused(revised("page", DATA, |data: &mut Data| data.8.push((1 << 31, 0))), newer);
     // Where all erased blocks are free, no block is closed without having been written.
     let unwritten = "is closed without ever having been written";
     assert_refused(revised("page", DATA, |data: &mut Data| data.6.push(data.5[0].0)), unwritten);

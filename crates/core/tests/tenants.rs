@@ -153,15 +153,21 @@ fn weighted_round_robin_takes_as_many_as_the_weights_say_and_urgent_ones_first()
 /// The law of `wrr`: a saturated device is shared in the ratio of the weights.
 #[test]
 fn weights_divide_a_saturated_device() {
-    for (weights, kind) in [([3, 1], "page"), ([5, 2], "dftl")] {
+    // The names must not matter, nor whether a tenant has fewer requests outstanding than the device has places.
+    for (weights, kind, places, depths) in [
+        ([3, 1], "page", 8, [32, 32]),
+        ([5, 2], "dftl", 8, [32, 32]),
+        ([1, 3], "page", 1, [8, 1]),
+        ([3, 1], "page", 1, [1, 8]),
+    ] {
         let mut settings = small(kind, 4);
-        settings.device.queue_depth = 8;
+        settings.device.queue_depth = places;
         (settings.host.queues, settings.host.arbiter) = (Queues::PerTenant, "wrr".into());
         settings.workload.replay = Replay::Closed;
         let mut settings = with_tenants(&settings, &["a", "b"]);
-        for (tenant, weight) in settings.tenants.0.iter_mut().zip(weights) {
-            (tenant.own.weight, tenant.own.queue_depth) = (weight, Some(32));
-            tenant.own.duration_ns = Some(100_000_000);
+        for (tenant, (weight, depth)) in settings.tenants.0.iter_mut().zip(weights.into_iter().zip(depths)) {
+            (tenant.own.weight, tenant.own.queue_depth) = (weight, Some(depth));
+            tenant.own.duration_ns = Some(300_000_000);
         }
         let tenants = shared(&settings, &[reads(20_000, 150), reads(20_000, 150)]).0.tenants.unwrap();
         let ratio = tenants[0].requests_per_s / tenants[1].requests_per_s;

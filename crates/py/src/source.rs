@@ -6,6 +6,8 @@ use std::time::Instant;
 use ftlab_core::config::ByteRange;
 use ftlab_core::host::Placed;
 use ftlab_core::settings::Replay;
+use ftlab_core::util::Bits;
+use ftlab_core::workload::settings::By;
 use ftlab_core::workload::tenants::Tenant;
 use ftlab_core::workload::{Record, Source, SourceError, SourceSummary};
 use ftlab_files::clients::{Clients, fio};
@@ -57,7 +59,51 @@ pub fn of_settings(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Ope
     let raised = Raised::default();
     let options = Options { go_on: go_on(&raised), ..Options::from_settings(settings) };
     let source = open_raising(settings, settings.user_bytes(), &options, chunks, &raised)?;
+    let source: Box<dyn Source + Send> = match settings.workload.tenants {
+        By::None => source,
+        By::Stream => Box::new(Bounded { source, seen: Bits::new(1 << 16), streams: 0 }),
+    };
     Ok(Opened { source, raised })
+}
+
+/// The largest number of streams that can be tenants: each has a queue and histograms of its own.
+const MOST_STREAMS: u32 = 1024;
+
+/// A source whose streams are tenants.
+struct Bounded {
+    source: Box<dyn Source + Send>,
+    seen: Bits,
+    streams: u32,
+}
+
+impl Source for Bounded {
+    fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        let record = self.source.next()?;
+        if let Some(record) = record.filter(|record| !self.seen.get(record.stream.into())) {
+            self.seen.set(record.stream.into());
+            self.streams += 1;
+            if self.streams > MOST_STREAMS {
+                return Err(SourceError::Input(format!(
+                    "{}: more than {MOST_STREAMS} streams, which is how many tenants there may be \
+                     (workload.tenants = \"by-stream\")",
+                    self.source.locate(&record)
+                )));
+            }
+        }
+        Ok(record)
+    }
+
+    fn has_streams(&mut self) -> Result<bool, SourceError> {
+        self.source.has_streams()
+    }
+
+    fn summary(&self) -> SourceSummary {
+        self.source.summary()
+    }
+
+    fn locate(&self, record: &Record) -> String {
+        self.source.locate(record)
+    }
 }
 
 /// Opens a workload other than the caller's rows; exceptions from Python go into `raised`.
@@ -240,8 +286,8 @@ fn go_on(raised: &Raised) -> GoOn {
 }
 
 const TWO_WORKLOADS: &str = "workload.trace and workload.synthetic.requests are both set; choose one";
-const TENANTS: &str =
-    "each tenant has a load of its own ([tenant.NAME]), which only ftlab run and compare put together";
+const TENANTS: &str = "each tenant has a load of its own ([tenant.NAME]), and this command takes one load; \
+    ftlab run, compare, sweep and tune run them together";
 const NO_TRACE: &str = "a benchmark or a fio job makes its requests while it runs, there is no trace of it; \
     ftlab run CONFIG --requests FILE.csv writes one";
 const NO_WORKLOAD: &str = "no workload: name a trace (--trace FILE, or workload.trace), a generator \

@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -291,6 +292,16 @@ def executor(dask: str | None, dask_wait: float, jobs: int | None) -> Iterator[E
 
     with chosen(dask, dask_wait, jobs, tell) as executor:
         yield executor
+
+
+def check_alone(config: Config, *, alone: bool) -> None:
+    """Checks that the trace can be read again for each tenant, if tenants are to run ``alone``.
+
+    Raises:
+        UserError: the trace is not a file.
+    """
+    if alone and config.trace is not None and not Path(config.trace).is_file():
+        raise UserError(f"--alone reads the trace again for each tenant, and {config.trace} is not a file")
 
 
 def load_state_option(command: Decorated) -> Decorated:

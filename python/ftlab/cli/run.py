@@ -108,6 +108,7 @@ def run(
     html = options.output("--html", html_path)
     outputs = [output for output in (json_output, requests, state, timeline, html) if output]
     check_distinct(outputs, [name for name in (resolved.trace, load_state) if name])
+    options.check_alone(resolved, alone=alone)
     options.check_traces([("", resolved)], strict, quiet=quiet)
 
     from ftlab.progress import Reporter

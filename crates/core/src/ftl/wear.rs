@@ -99,12 +99,21 @@ pub(crate) fn level(
             holder.exchange_reserve(lun, worn, cold);
         }
         Place::Data => {
+            data.program_newer(cold, under.slots, under.work);
+            if !data.can_relocate(lun) {
+                return;
+            }
             if !worn_in_data {
                 exchange(lun, worn, pages.log_mut(), data);
             }
             data.relocate(under, lun, (cold, worn), &mut |lpn| moved(lpn, pages));
         }
         Place::Pages if pages.log().can_relocate(lun) => {
+            let (log, under_pages) = pages.on_flash(under.pool, under.work);
+            log.program_newer(cold, under_pages.slots, under_pages.work);
+            if !pages.log().can_relocate(lun) {
+                return;
+            }
             if worn_in_data {
                 exchange(lun, worn, data, pages.log_mut());
             }

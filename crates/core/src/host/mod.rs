@@ -55,7 +55,7 @@ impl Host {
         let whole = needs.blocks.then_some(blocks.bytes());
         let (own, pages) = (settings.clone(), blocks.pages);
         let lane = move |depth| Lane::new(&own, &needs, depth, (Merging::new(&own, files, whole), pages));
-        let depth = settings.host.queue_depth;
+        let depth = tenancy::depth_of_first(settings);
         let first = lane(depth);
         let tenancy = Tenancy::new(settings, Box::new(lane)).map(Box::new);
         let first = tenancy.as_ref().map_or(first, |tenancy| tenancy.first(depth));
@@ -90,9 +90,9 @@ impl Host {
         self.lanes().map(|lane| lane.sched.batches()).sum()
     }
 
-    /// Returns the scheduler's own figures; where there are several schedulers, those of the one whose turn it is.
+    /// Returns the scheduler's own figures; none where there are several schedulers.
     pub fn stats(&self) -> Vec<Stat> {
-        self.lane.sched.stats()
+        if self.tenancy.is_some() { Vec::new() } else { self.lane.sched.stats() }
     }
 
     /// Returns the number of requests in the pending queues or chosen but not yet handed over.

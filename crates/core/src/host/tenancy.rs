@@ -31,6 +31,13 @@ pub(super) struct Tenancy {
     pub(super) is_shut: bool,
 }
 
+/// Returns the number of places in the queue of all requests: that of the only tenant, if it is to have a queue of its
+/// own.
+pub(super) fn depth_of_first(settings: &Settings) -> u32 {
+    let only = settings.tenants.0.first().filter(|_| settings.host.queues == Queues::PerTenant);
+    only.and_then(|tenant| tenant.own.queue_depth).unwrap_or(settings.host.queue_depth)
+}
+
 impl Tenancy {
     /// Makes the queues of the tenants. `None`: all requests share a queue.
     pub(super) fn new(settings: &Settings, make: MakeLane) -> Option<Tenancy> {

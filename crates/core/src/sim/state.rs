@@ -22,7 +22,7 @@ use crate::util::codec::{Damage, Decoder, Encoder, MOST_COUNTED};
 const MAGIC: [u8; 8] = *b"ftlab\0\r\n";
 
 /// Number of the format.
-pub const FORMAT: u32 = 13;
+pub const FORMAT: u32 = 14;
 
 /// An entry next to the keys of a header: reads could meet errors where the state was saved, and it ends with what each
 /// block has gone through.

@@ -95,7 +95,7 @@ pub fn may_have(path: &str) -> bool {
 }
 
 /// Whether a load was stated for a tenant with the name [`PLACEHOLDER`].
-fn has_load(values: &Values) -> bool {
+pub fn has_load(values: &Values) -> bool {
     ["trace", "synthetic.requests"]
         .iter()
         .any(|leaf| values.contains_key(&*format!("tenant.{PLACEHOLDER}.{leaf}")))

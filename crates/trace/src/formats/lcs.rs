@@ -163,6 +163,9 @@ impl Reader for Lcs {
             size: shape.size.of(record),
             op: shape.op.map_or(0, |op| u8::try_from(op.of(record)).unwrap_or(u8::MAX)),
         };
+        if i64::try_from(access.size).is_err() {
+            return Err(Trouble::Line("the size is negative".into()));
+        }
         let stream = match shape.tenant {
             Some(tenant) => self.streams.number(itoa::Buffer::new().format(tenant.of(record)).as_bytes())?,
             None => 0,

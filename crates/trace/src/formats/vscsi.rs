@@ -33,12 +33,13 @@ static VERSIONS: [Version; 2] = [
 ];
 
 impl Version {
-    /// Whether the first records at a file's beginning, two if there are two, are of this version.
-    fn fits(&self, head: &[u8]) -> bool {
+    /// Whether the first records at a file's beginning, two if there are two, are of this version; if they must be
+    /// `known`, whether their commands are ones that this reader takes.
+    fn fits(&self, head: &[u8], known: bool) -> bool {
         let mut records = head.chunks_exact(self.record).take(2).peekable();
-        let known = |record: &[u8]| scsi(record[self.command]).is_some() && record[self.command + 1] == 0;
+        let taken = |record: &[u8]| scsi(record[self.command]).is_some() && record[self.command + 1] == 0;
         records.peek().is_some()
-            && records.all(|record| record[self.version + 1] == self.number && known(record))
+            && records.all(|record| record[self.version + 1] == self.number && (!known || taken(record)))
     }
 }
 
@@ -52,11 +53,11 @@ impl Reader for Vscsi {
         \x23\xcf\x82\xbe\x1f\x05\0\0";
 
     fn new(_: &str, head: &[u8]) -> Vscsi {
-        Vscsi(VERSIONS.iter().find(|version| version.fits(head)))
+        Vscsi(VERSIONS.iter().find(|version| version.fits(head, false)))
     }
 
     fn is_one(_: &str, head: &[u8]) -> bool {
-        VERSIONS.iter().any(|version| version.fits(head))
+        VERSIONS.iter().any(|version| version.fits(head, true))
     }
 
     fn record(&self) -> usize {

@@ -272,12 +272,21 @@ impl Log {
             && self.addresses.in_page(at.next) == 0
     }
 
+    /// Programs the page buffers if they hold a newer version of something in a block. That may turn a LUN to another
+    /// front, so whether [`Log::relocate`] may follow is to be asked afterwards.
+    pub(crate) fn program_newer(&mut self, block: u32, slots: &mut Slots, work: &mut Work) {
+        if self.is_superseded(block) {
+            self.flush(slots, work);
+        }
+    }
+
     /// Moves the live slots of the closed or open block `from` into the reserve block `into`, with cause
     /// [`Cause::Wear`], and erases `from`. The frontier stays the same, unless it is `from`; the remainder of `into` is
     /// set aside or takes the place of `from`.
     ///
     /// # Panics
-    /// If [`Log::can_relocate`] is false.
+    /// If [`Log::can_relocate`] is false. Newer versions of what is in `from` must be programmed already
+    /// ([`Log::program_newer`]).
     pub(crate) fn relocate(
         &mut self,
         under: &mut Under,
@@ -286,9 +295,6 @@ impl Log {
         moved: &mut dyn FnMut(u32),
     ) {
         assert!(self.can_relocate(lun), "LUN {lun} has nowhere to set its frontier aside");
-        if self.is_superseded(from) {
-            self.flush(under.slots, under.work);
-        }
         let at = &mut self.luns[lun as usize];
         let (mut next, end) = (at.next, at.end);
         if self.blocks[from as usize].state == State::Open {

@@ -31,6 +31,8 @@ struct Kept {
     /// Closed blocks that were never written.
     unwritten: Vec<u32>,
     random: Option<Xoshiro256PlusPlus>,
+    /// Blocks with a slot whose owner has a newer version in a page buffer, and the front of that page buffer.
+    superseded: Vec<(u32, u32)>,
 }
 
 /// What is saved for the placement, if there is one.
@@ -61,6 +63,7 @@ impl Log {
             turn: self.serial.as_ref().map_or(0, |serial| serial.next_lun),
             unwritten: (0..self.blocks()).filter(|&block| self.blocks[block as usize].unwritten).collect(),
             random: self.victims.clone().random().cloned(),
+            superseded: self.cursor.superseded.clone(),
             ..Kept::default()
         };
         for (group, at) in (0..).zip(&self.luns) {
@@ -137,6 +140,12 @@ impl Log {
             };
             known.unwritten = true;
         }
+        let (blocks, fronts) = (log.blocks(), log.cursor.luns.len());
+        let known = |&(block, front): &(u32, u32)| block < blocks && (front as usize) < fronts;
+        if !kept.superseded.iter().all(known) || (!shape.power_safe && !kept.superseded.is_empty()) {
+            return Damage::impossible("it holds newer versions of what is in no block");
+        }
+        log.cursor.superseded.extend(kept.superseded);
         if let (Some(stream), Some(random)) = (log.victims.random(), kept.random) {
             *stream = random;
         }

@@ -196,6 +196,7 @@ impl LeaFtl {
                 self.learned.compact(group);
                 self.used += self.learned.bytes(group);
             }
+            self.make_room(context);
         }
     }
 

@@ -38,9 +38,8 @@ dispatch! {
     /// Adds a tenant.
     fn add(self: &mut Self, claim: Claim);
     /// Returns the tenant whose request goes next; at least one tenant is in `ready`, the set of tenants that have a
-    /// request, and one of these is returned. Asked again without [`Arbiter::sent`], it returns the same if `ready` is
-    /// the same.
-    fn choose(self: &mut Self, ready: &Bits) -> u32;
+    /// request, and one of these is returned. The question has no effect: it may be asked before others have arrived.
+    fn choose(self: &Self, ready: &Bits) -> u32;
     /// Notes that a request of this tenant has gone.
     fn sent(self: &mut Self, tenant: u32);
 }

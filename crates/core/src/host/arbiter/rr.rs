@@ -25,7 +25,7 @@ impl Arbiter for Rr {
         self.tenants += 1;
     }
 
-    fn choose(&mut self, ready: &Bits) -> u32 {
+    fn choose(&self, ready: &Bits) -> u32 {
         let behind = ready.next_set(self.next, self.tenants);
         behind.or_else(|| ready.next_set(0, self.next)).expect("a tenant is ready")
     }

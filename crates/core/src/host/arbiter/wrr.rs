@@ -47,25 +47,25 @@ impl Arbiter for Wrr {
         }
     }
 
-    fn choose(&mut self, ready: &Bits) -> u32 {
+    fn choose(&self, ready: &Bits) -> u32 {
         let count = self.claims.len() as u32;
         let urgent = |&tenant: &u32| ready.get(tenant) && self.claims[tenant as usize].class == Class::Urgent;
         if let Some(tenant) = (self.next_urgent..count).chain(0..self.next_urgent).find(urgent) {
             return tenant;
         }
-        if let Some(tenant) = self.first(ready) {
-            return tenant;
-        }
-        // A round ends when nobody who has a request may send one.
-        self.left.iter_mut().zip(&self.claims).for_each(|(left, claim)| *left = claim.weight);
-        self.first(ready).expect("a tenant is ready")
+        // A round ends when a request goes though nobody who has one may send any more in this round.
+        let next = || self.order.iter().copied().find(|&tenant| ready.get(tenant));
+        self.first(ready).or_else(next).expect("a tenant is ready")
     }
 
     fn sent(&mut self, tenant: u32) {
         if self.claims[tenant as usize].class == Class::Urgent {
             self.next_urgent = tenant + 1;
-        } else {
-            self.left[tenant as usize] -= 1;
+            return;
         }
+        if self.left[tenant as usize] == 0 {
+            self.left.iter_mut().zip(&self.claims).for_each(|(left, claim)| *left = claim.weight);
+        }
+        self.left[tenant as usize] -= 1;
     }
 }

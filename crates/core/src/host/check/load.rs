@@ -49,12 +49,14 @@ pub(super) fn generator(
     }
     let region = generator.region.unwrap_or(user);
     if region > user {
-        let message = format!(
-            "{} is beyond the user capacity of {} (raw {}, less ftl.over_provisioning)",
-            BYTES.format(region),
-            BYTES.format(user),
-            BYTES.format(settings.flash.raw_bytes())
-        );
+        let whole = match settings.tenants.0.is_empty() {
+            true => {
+                format!(" (raw {}, less ftl.over_provisioning)", BYTES.format(settings.flash.raw_bytes()))
+            }
+            false => String::new(),
+        };
+        let of = if whole.is_empty() { "tenant's part" } else { "user capacity" };
+        let message = format!("{} is beyond the {of} of {}{whole}", BYTES.format(region), BYTES.format(user));
         return fail("workload.synthetic.region", message);
     }
     let largest = generator.size_range().1;

@@ -7,18 +7,35 @@ use crate::host::arbiter;
 use crate::host::sched::needs;
 use crate::host::settings::{Queues, Settings};
 use crate::workload::settings::{By, Replay, Workload, ignored as ignored_by};
-use crate::workload::tenants::{MOST, Tenant, path_of};
+use crate::workload::tenants::{MOST, PLACEHOLDER, Tenant, has_load, path_of};
+
+/// Refuses keys of a tenant whose name is the one that stands for all names, and which has no load.
+pub(super) fn names(values: &Values) -> Result<(), Contradiction> {
+    let prefix = format!("tenant.{PLACEHOLDER}.");
+    match values.keys().find(|path| path.starts_with(&prefix)).filter(|_| !has_load(values)) {
+        Some(path) => {
+            fail(path, format!("{PLACEHOLDER} stands for the name of your tenant; write that name"))
+        }
+        None => Ok(()),
+    }
+}
 
 /// Checks the tenants by themselves and against each other.
 pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
     let (tenants, by_stream) = (&settings.tenants.0, settings.workload.tenants == By::Stream);
     queues(settings)?;
-    let Some(first) = tenants.first() else { return Ok(()) };
-    let one_load = settings.workload.trace.is_some() || settings.workload.synthetic.is_some();
-    if one_load || settings.workload.fio_job.is_some() {
-        let message =
-            "a load of its own for each tenant, and one of [workload] besides; remove one of the two";
-        return fail(path_of(&first.name, "weight"), message.into());
+    if tenants.is_empty() {
+        return Ok(());
+    }
+    let workload = &settings.workload;
+    let stated = [
+        (workload.trace.is_some(), "workload.trace"),
+        (workload.synthetic.is_some(), "workload.synthetic.requests"),
+        (workload.fio_job.is_some(), "workload.fio_job"),
+    ];
+    if let Some((_, key)) = stated.into_iter().find(|(stated, _)| *stated) {
+        let message = "a load besides those of the tenants ([tenant.NAME]); remove one of the two";
+        return fail(key, message.into());
     }
     if by_stream {
         let message = "\"by-stream\" divides one trace, and there are tenants with loads of their own \
@@ -27,7 +44,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
     }
     if tenants.len() > MOST {
         let message = format!("{} tenants; there may be {MOST}", tenants.len());
-        return fail(path_of(&first.name, "weight"), message);
+        return fail(path_of(&tenants[MOST].name, "weight"), message);
     }
     let page_bytes = u64::from(settings.ftl.logical_page_bytes);
     let ranges = settings.tenants.ranges(settings.user_bytes(), page_bytes);
