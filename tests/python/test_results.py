@@ -144,6 +144,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> list[ftlab.Result]:
         ftlab.run("map-plus", set={"workload.synthetic.requests": 300, **controller}),
         ftlab.run("map-plus", set={"workload.synthetic.requests": 300, **folded}),
         ftlab.run("map-plus", set={"workload.synthetic.requests": 300, **worn}),
+        ftlab.run("map-plus", set={f"tenant.{name}.synthetic.requests": 50 for name in "ab"}, alone=True),
     ]
 
 

@@ -14,7 +14,7 @@ use crate::number::unit;
 use crate::rwbs::{self, Flagged};
 use crate::streams::Streams;
 use crate::text::{Parser, Row, Trouble};
-use ftlab_core::workload::Op;
+use ftlab_core::workload::{Op, Record};
 
 const NAMES: [&str; 8] = ["nsecs", "rwbs", "sector", "bytes", "nr_sector", "dev", "pid", "comm"];
 const NEEDED: usize = 3;
@@ -30,12 +30,15 @@ fn is_message(line: &[u8]) -> bool {
     line.starts_with(b"Attaching ") || line.starts_with(b"Attached ") || line.starts_with(b"Lost ")
 }
 
-/// Whether a first line is of this layout, and of no other.
+/// Whether a first line is of this layout, and of no other. A request without bytes may be alicloud's, whose offset is 0.
 fn is_first(line: &[u8]) -> bool {
-    let parsed = Bpftrace::default().parse(line, &mut Devices::default());
+    let moves = |row| match row {
+        Row::Request { size, .. } | Row::Flagged(Record { size, .. }) => size > 0,
+        _ => false,
+    };
     is_message(line)
         || header(line).is_some()
-        || parsed.is_ok_and(|row| matches!(row, Row::Request { .. } | Row::Flagged(_)))
+        || Bpftrace::default().parse(line, &mut Devices::default()).is_ok_and(moves)
 }
 
 /// The parser of this layout.
