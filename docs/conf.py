@@ -37,6 +37,7 @@ nitpick_ignore_regex = [
     ("py:class", "Completion"),
     ("py:class", r"(ftlab\.result\.)?(Digest|Column|Timeline)"),
     ("py:class", r"(ftlab\.labels\.)?Shown"),
+    ("py:class", r"(ftlab\.fitting\.fit\.)?Fit|Name|Differences|LiveServer|Tuned"),
     ("py:class", r"ftlab\._core\..*"),
 ]
 

@@ -45,8 +45,8 @@ def fit(
         progress: show progress on standard error.
 
     Returns:
-        Each fit: ``keys`` of the generator, ``characteristics`` with target and reached value, and those
-        that were not reached (``missed``).
+        The fits, each with the ``keys`` of its generator, its ``characteristics`` with target and reached
+        value, and those that were not reached (``missed``).
 
     Raises:
         UserError: the source or an option is wrong, or the model cannot be written.
