@@ -42,7 +42,7 @@ class Swept:
 
     @property
     def runs(self) -> pl.DataFrame:
-        """Returns a row for each run that succeeded, with labels, varied keys and each field of its result."""
+        """Returns a row for each run that succeeded, with labels, varied keys and all fields."""
         return self._read("runs")
 
     @property
