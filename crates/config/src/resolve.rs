@@ -120,7 +120,8 @@ pub fn resolve(base: Base<'_>, overrides: &[Override]) -> Result<Resolved, Confi
         set(&mut values, &mut layers, path, value, Place::Option(origin));
     }
 
-    let settings = Settings::from_values(&values)
+    let settings = unnamed(&values)
+        .and_then(|()| Settings::from_values(&values))
         .map_err(|Contradiction { key, message }| layers.complain(&values, key, &message))?;
     Ok(Resolved { preset: preset.map(|preset| preset.name.to_owned()), values, settings, layers })
 }
@@ -128,6 +129,19 @@ pub fn resolve(base: Base<'_>, overrides: &[Override]) -> Result<Resolved, Confi
 /// Whether a key is declared for every tenant, and so has no value itself.
 fn is_for_all(key: &Key) -> bool {
     key.path.starts_with(&format!("tenant.{}.", tenants::PLACEHOLDER))
+}
+
+/// Refuses keys of a tenant whose name is the one that stands for all names, and which has no load.
+fn unnamed(values: &Values) -> Result<(), Contradiction> {
+    let name = tenants::PLACEHOLDER;
+    let prefix = format!("tenant.{name}.");
+    match values.keys().find(|path| path.starts_with(&prefix)).filter(|_| !tenants::has_load(values)) {
+        Some(&key) => {
+            let message = format!("{name} stands for the name of your tenant; write that name");
+            Err(Contradiction { key, message })
+        }
+        None => Ok(()),
+    }
 }
 
 fn set(values: &mut Values, layers: &mut Layers, path: &'static str, value: Value, place: Place) {

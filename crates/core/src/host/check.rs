@@ -14,7 +14,6 @@ pub(crate) fn check(settings: &Settings, values: &Values) -> Result<(), Contradi
     replay(workload, host.queue_depth)?;
     merges(settings)?;
     generator(workload, settings.user_bytes(), settings, values)?;
-    tenants::names(values)?;
     tenants::check(settings)
 }
 

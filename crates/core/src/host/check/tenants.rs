@@ -7,18 +7,7 @@ use crate::host::arbiter;
 use crate::host::sched::needs;
 use crate::host::settings::{Queues, Settings};
 use crate::workload::settings::{By, Replay, Workload, ignored as ignored_by};
-use crate::workload::tenants::{MOST, PLACEHOLDER, Tenant, has_load, path_of};
-
-/// Refuses keys of a tenant whose name is the one that stands for all names, and which has no load.
-pub(super) fn names(values: &Values) -> Result<(), Contradiction> {
-    let prefix = format!("tenant.{PLACEHOLDER}.");
-    match values.keys().find(|path| path.starts_with(&prefix)).filter(|_| !has_load(values)) {
-        Some(path) => {
-            fail(path, format!("{PLACEHOLDER} stands for the name of your tenant; write that name"))
-        }
-        None => Ok(()),
-    }
-}
+use crate::workload::tenants::{MOST, Tenant, path_of};
 
 /// Checks the tenants by themselves and against each other.
 pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
