@@ -96,11 +96,19 @@ impl Device {
         self.controller.is_some() || self.buffer.is_some()
     }
 
-    /// Lets commands that are due at `now_ns` go through write buffer and controller, if there are any.
+    /// Lets commands that are due at `now_ns` go through write buffer and controller, if there are any. Returns whether
+    /// one has left the controller, or was due in the write buffer.
     #[cold]
-    pub fn go_through(&mut self, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
-        let Device { buffer, tape, moves, .. } = self;
-        if let Some(buffer) = buffer {
+    pub fn go_through(
+        &mut self,
+        now_ns: u64,
+        pool: &mut Pool,
+        ftl: &impl Running,
+        done: &mut Vec<u32>,
+    ) -> bool {
+        let mut any = self.buffer.as_ref().is_some_and(|buffer| buffer.is_due());
+        let Device { buffer: at, tape, moves, .. } = self;
+        if let (Some(buffer), true) = (at, any) {
             let notes = |id: u32| Notes { tape, moves, number: pool[id].id, now_ns };
             buffer.admit(now_ns, ftl, |id, lpn| notes(id).page(lpn, ftl));
             buffer.resume_reads();
@@ -109,6 +117,7 @@ impl Device {
             self.go_on(id, taken, now_ns, pool, ftl, done);
         }
         while let Some(leaves) = self.controller.as_mut().and_then(|at| at.advance(now_ns, pool)) {
+            any |= leaves.is_some();
             match leaves {
                 None => {}
                 Some(Leaves::ToQueue(id)) => self.enter(id, now_ns, pool, ftl, done),
@@ -118,6 +127,7 @@ impl Device {
                 }
             }
         }
+        any
     }
 
     /// Forgets the commands in controller and write buffer, whose power is cut.

@@ -19,7 +19,8 @@
 //! Source: the stages are those of the transports of NVMe and UFS. The read curve of a measured drive shows a delay, a
 //! number of servers, and a rate; here these are stage 7, the flash, and stages 2 and 5.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::service::{Served, Server, Service, Spent};
@@ -123,13 +124,48 @@ impl Settings {
 }
 
 /// The stage that a command reaches when an event is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 enum Stage {
     Core,
     DataIn,
     Queue,
     Answer,
     Done,
+}
+
+/// A command reaches a stage.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    /// The time, ns, in the upper half; the number of the event, which decides between equal times, in the lower.
+    order: u128,
+    id: u32,
+    stage: Stage,
+}
+
+impl Event {
+    fn at_ns(&self) -> u64 {
+        (self.order >> 64) as u64
+    }
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Event) -> bool {
+        self.order == other.order
+    }
+}
+
+impl Eq for Event {}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Event) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Event {
+    fn cmp(&self, other: &Event) -> Ordering {
+        self.order.cmp(&other.order)
+    }
 }
 
 /// Where a command that leaves the controller goes.
@@ -149,10 +185,11 @@ pub struct Controller {
     /// directions.
     link: [Server; 2],
     cores: Vec<Server>,
-    /// Events to come: each has a time, a number (from `found`; it decides between equal times), a command and its next
-    /// stage.
-    events: BinaryHeap<Reverse<(u64, u64, u32, Stage)>>,
+    /// Events to come, and the number of those there have been.
+    events: BinaryHeap<Reverse<Event>>,
     found: u64,
+    /// A number of bytes, and how long their transfer holds the link, ns: most commands are as long as others.
+    transfer: (u64, u64),
     spent: Spent,
     /// For each server, the services that it has taken on, if they are recorded for a timeline.
     kept: Option<Vec<VecDeque<Served>>>,
@@ -170,6 +207,7 @@ impl Controller {
                 cores: vec![Server::default(); settings.cores as usize],
                 events: BinaryHeap::with_capacity(256),
                 found: 0,
+                transfer: (0, 0),
                 spent: Spent::default(),
                 kept: None,
             })
@@ -179,7 +217,7 @@ impl Controller {
     /// Returns when the next command reaches its next stage, ns, or [`NEVER`].
     #[inline]
     pub fn next_ns(&self) -> u64 {
-        self.events.peek().map_or(NEVER, |Reverse((at_ns, ..))| *at_ns)
+        self.events.peek().map_or(NEVER, |Reverse(event)| event.at_ns())
     }
 
     /// Returns the time that commands have spent in the controller and at the link.
@@ -225,7 +263,7 @@ impl Controller {
     /// Takes a command that the device has finished; returns whether it is answered at once.
     pub fn finish(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
         if request.op == Op::Read && self.settings.has_link() && request.size > 0 && !request.failed {
-            let ns = self.settings.transfer_ns(request.size);
+            let ns = self.transfer_ns(request.size);
             let at_ns = self.carry((id, request.op), Service::DataOut, ns, now_ns);
             self.at(at_ns, id, Stage::Answer);
             return false;
@@ -236,11 +274,11 @@ impl Controller {
     /// Lets the next command that is due go on. Returns `None` if none is due; otherwise where the command goes if it
     /// leaves the controller, or `Some(None)` if it stays.
     pub fn advance(&mut self, now_ns: u64, pool: &Pool) -> Option<Option<Leaves>> {
-        let Reverse((at_ns, ..)) = *self.events.peek()?;
-        if at_ns > now_ns {
+        let next = self.events.peek_mut()?;
+        if next.0.at_ns() > now_ns {
             return None;
         }
-        let Reverse((_, _, id, stage)) = self.events.pop()?;
+        let Reverse(Event { id, stage, .. }) = PeekMut::pop(next);
         let of = &pool[id];
         Some(match stage {
             Stage::Core => self.work_on(id, of, now_ns).then_some(Leaves::ToQueue(id)),
@@ -256,9 +294,18 @@ impl Controller {
         self.events.clear();
     }
 
+    /// Returns how long the transfer of `bytes` holds the link, ns.
+    fn transfer_ns(&mut self, bytes: u64) -> u64 {
+        if self.transfer.0 != bytes {
+            self.transfer = (bytes, self.settings.transfer_ns(bytes));
+        }
+        self.transfer.1
+    }
+
     fn at(&mut self, at_ns: u64, id: u32, stage: Stage) {
         self.found += 1;
-        self.events.push(Reverse((at_ns, self.found, id, stage)));
+        let order = u128::from(at_ns) << 64 | u128::from(self.found);
+        self.events.push(Reverse(Event { order, id, stage }));
     }
 
     /// Occupies a direction of the link for `ns` nanoseconds; returns when the transfer ends.
@@ -301,7 +348,7 @@ impl Controller {
         if request.op != Op::Write || !self.settings.has_link() {
             return true;
         }
-        let ns = self.settings.transfer_ns(request.size);
+        let ns = self.transfer_ns(request.size);
         let at_ns = self.carry((id, request.op), Service::DataIn, ns, now_ns);
         self.at(at_ns, id, Stage::Queue);
         false

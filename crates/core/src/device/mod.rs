@@ -318,10 +318,12 @@ impl Device {
         self.array.settle(now_ns);
     }
 
-    /// Lets chips and buses that are due at `now_ns` move on; completed requests go to `done`.
+    /// Lets chips and buses that are due at `now_ns` move on; completed requests go to `done`. Returns whether any has.
     #[inline(never)] // keeps its many addresses apart from those of the loop
-    pub fn advance(&mut self, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
+    pub fn advance(&mut self, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) -> bool {
+        let mut any = false;
         while let Some(owner) = self.array.advance(now_ns) {
+            any = true;
             let Some(owner) = owner else { continue };
             let request = &mut pool[owner];
             request.device.steps_left -= 1;
@@ -329,6 +331,7 @@ impl Device {
                 self.end(owner, now_ns, pool, done);
             }
         }
+        any
     }
 
     /// Ends a request: a request of the host goes to `done`, by way of the controller if there is one; a request of the

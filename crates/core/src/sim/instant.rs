@@ -68,10 +68,14 @@ impl Simulation<'_> {
         if self.now_ns >= self.sampler.due_ns {
             self.sample();
         }
-        self.device.advance(self.now_ns, &mut self.host.pool, &mut self.done);
+        let mut moved = self.device.advance(self.now_ns, &mut self.host.pool, &mut self.done);
         if self.seen.beside {
-            self.beside(observer);
+            moved |= self.beside(observer);
+            if !moved && self.nothing_comes() {
+                return Ok(());
+            }
         }
+        self.undecided = true;
         // Clients are not told about steps of the device's own: at how many instants such steps end depends on
         // whether activity is reported.
         let mut told = !self.done.is_empty() || self.feed.timer_ns() <= self.now_ns;
@@ -88,22 +92,30 @@ impl Simulation<'_> {
         }
     }
 
+    /// Whether nothing comes from above now, so that an instant at which commands have only moved within the controller is
+    /// over.
+    fn nothing_comes(&self) -> bool {
+        let takes = self.device.has_room() && (self.host.waiting() > 0 || self.feed.next_ns() <= self.now_ns);
+        !takes && self.feed.timer_ns() > self.now_ns
+    }
+
     /// Handles the controller and reports activity, in runs that have either; called once chips and buses have moved
-    /// on.
+    /// on. Returns whether a command has left the controller, or was due in the write buffer.
     #[cold]
-    fn beside(&mut self, observer: &mut dyn Observer) {
+    fn beside(&mut self, observer: &mut dyn Observer) -> bool {
         let Simulation { device, host, ftl, done, now_ns, .. } = self;
-        with_ftl!(ftl, ftl => device.go_through(*now_ns, &mut host.pool, ftl, done));
+        let moved = with_ftl!(ftl, ftl => device.go_through(*now_ns, &mut host.pool, ftl, done));
         if self.seen.reported_ns.is_some() {
             self.tell_activity(observer);
         }
+        moved
     }
 
-    /// Lets the device begin work of its own.
-    pub(super) fn begin_own(&mut self) {
+    /// Lets the device begin work of its own; returns whether it did anything.
+    pub(super) fn begin_own(&mut self) -> bool {
         let Simulation { device, host, feed, ftl, work, now_ns, .. } = self;
         let lull = !feed.ended() && feed.next_ns() > *now_ns;
-        device.begin_own((*now_ns, lull), &mut host.pool, ftl, work);
+        device.begin_own((*now_ns, lull), &mut host.pool, ftl, work)
     }
 
     /// Runs the events that are due above the block layer.

@@ -245,7 +245,6 @@ impl<'a> Simulation<'a> {
                 break;
             }
             self.now_ns = self.now_ns.max(next_ns);
-            self.undecided = true;
             self.instant(observer)?;
         }
         if self.seen.reported_ns.is_some() {
@@ -265,8 +264,9 @@ impl<'a> Simulation<'a> {
             }
             // Only when time moves on has every event of an instant been handled.
             if next_ns > self.now_ns && self.now_ns < until_ns && std::mem::take(&mut self.undecided) && !over
+                && self.device.acts()
+                && self.begin_own()
             {
-                self.begin_own();
                 next_ns = self.due_ns();
             }
             // Tasks that begin at set times do not keep a run alive: they are due only while requests are left, and

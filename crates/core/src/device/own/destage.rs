@@ -8,6 +8,7 @@
 
 use super::{Moment, Task};
 use crate::clock::NEVER;
+use crate::device::Device;
 use crate::device::buffer::Buffer;
 use crate::device::settings::Settings;
 use crate::flash::media::DESTAGED;
@@ -29,6 +30,11 @@ impl Task for Destage {
         settings.device.buffer.on().then_some(Destage { unit })
     }
 
+    fn acts(&self, device: &Device) -> bool {
+        let wants = |buffer: &Buffer| buffer.wants(!device.has_requests());
+        device.read_only_ns.is_some() || device.buffer.as_deref().is_some_and(wants)
+    }
+
     fn begin(&mut self, moment: &mut Moment) -> u64 {
         // The buffer is taken out of the device, which must issue meanwhile.
         let Some(mut buffer) = moment.device.buffer.take() else { return NEVER };
@@ -39,6 +45,7 @@ impl Task for Destage {
         }
         if moment.ftl.is_read_only() {
             buffer.close();
+            moment.acted = true;
         }
         moment.device.buffer = Some(buffer);
         NEVER

@@ -6,6 +6,7 @@
 
 use super::{Moment, Task};
 use crate::clock::NEVER;
+use crate::device::Device;
 use crate::device::settings::Settings;
 use crate::ftl::Idle;
 use crate::workload::Op;
@@ -23,6 +24,10 @@ impl Task for Fold {
     fn new(settings: &Settings) -> Option<Fold> {
         let idle_ns = settings.ftl.slc_fold_idle_ns.filter(|_| settings.ftl.slc_cache.is_some())?;
         Some(Fold { idle_ns, since_ns: Some(0) })
+    }
+
+    fn acts(&self, device: &Device) -> bool {
+        self.since_ns.is_some() || !device.has_requests()
     }
 
     fn begin(&mut self, moment: &mut Moment) -> u64 {

@@ -30,6 +30,11 @@ trait Task: Debug + Send {
         false
     }
 
+    /// Whether the task may do anything now, or would change what it knows; asked before it is called.
+    fn acts(&self, _device: &Device) -> bool {
+        true
+    }
+
     /// Begins the work that is to be done now; returns when to call the task again even if nothing else happens, or
     /// [`NEVER`].
     fn begin(&mut self, moment: &mut Moment) -> u64;
@@ -54,6 +59,8 @@ struct Moment<'a> {
     work: &'a mut Work,
     task: u8,
     occupies: bool,
+    /// Whether the task has done anything.
+    acted: bool,
 }
 
 impl Moment<'_> {
@@ -78,10 +85,11 @@ impl Moment<'_> {
         emit: impl FnOnce(&mut Ftl, &mut Work) -> bool,
     ) -> bool {
         let Moment { now_ns, device, pool, ftl, work, task, occupies, .. } = self;
+        self.acted = true;
         work.clear();
-        let before = Share::of(work.counts());
+        let before = device.ledger.as_ref().filter(|_| pages.pages > 0).map(|_| Share::of(work.counts()));
         let emitted = work.unfolded(|work| emit(ftl, work));
-        if pages.pages > 0 {
+        if let Some(before) = before {
             device.charge(pages.stream, before, work);
         }
         let failed = work.take_failure();
@@ -101,10 +109,18 @@ impl Moment<'_> {
     }
 }
 
+/// A task that is switched on.
+#[derive(Debug)]
+struct Listed {
+    name: &'static str,
+    occupies: bool,
+    task: Box<dyn Task>,
+}
+
 /// The tasks that are switched on, numbered from 1.
 #[derive(Debug, Default)]
 pub struct Tasks {
-    list: Vec<(&'static str, Box<dyn Task>)>,
+    list: Vec<Listed>,
     alarm_ns: u64,
 }
 
@@ -121,38 +137,50 @@ impl Tasks {
 
     /// Returns the tasks' own figures, with the name of each task.
     pub fn stats(&self) -> impl Iterator<Item = (&'static str, Vec<Stat>)> {
-        self.list.iter().map(|(name, task)| (*name, task.stats()))
+        self.list.iter().map(|of| (of.name, of.task.stats()))
     }
 
     /// Ends a request of a task; returns whether the request kept others out.
     pub(super) fn ended(&mut self, request: &Request) -> bool {
-        let (_, task) = &mut self.list[request.task as usize - 1];
-        task.ended(request);
-        task.occupies()
+        let of = &mut self.list[request.task as usize - 1];
+        of.task.ended(request);
+        of.occupies
     }
 }
 
 impl Device {
-    /// Lets tasks begin work at the end of an instant. `lull` says that no request of the host is due, and more may
-    /// come.
+    /// Whether a task is to be called at the end of an instant.
+    pub fn acts(&self) -> bool {
+        self.tasks.list.iter().any(|of| of.task.acts(self))
+    }
+
+    /// Lets tasks begin work at the end of an instant; returns whether they did anything. `lull` says that no request of
+    /// the host is due, and more may come.
     pub fn begin_own(
         &mut self,
         (now_ns, lull): (u64, bool),
         pool: &mut Pool,
         ftl: &mut Ftl,
         work: &mut Work,
-    ) {
+    ) -> bool {
         let mut tasks = std::mem::take(&mut self.tasks);
-        tasks.alarm_ns = NEVER;
+        let (mut alarm_ns, mut any) = (NEVER, false);
         work.set_now(now_ns);
-        for (number, (_, task)) in (1..).zip(&mut tasks.list) {
-            let (device, occupies) = (&mut *self, task.occupies());
-            let mut moment = Moment { now_ns, lull, device, pool, ftl, work, task: number, occupies };
-            tasks.alarm_ns = tasks.alarm_ns.min(task.begin(&mut moment));
-            self.array.settle(now_ns);
+        let mut moment =
+            Moment { now_ns, lull, device: self, pool, ftl, work, task: 0, occupies: false, acted: false };
+        for of in &mut tasks.list {
+            moment.task += 1;
+            moment.occupies = of.occupies;
+            alarm_ns = alarm_ns.min(of.task.begin(&mut moment));
+            if std::mem::take(&mut moment.acted) {
+                moment.device.array.settle(now_ns);
+                any = true;
+            }
         }
+        tasks.alarm_ns = alarm_ns;
         // There is nothing to drop in what stood in for them.
         std::mem::forget(std::mem::replace(&mut self.tasks, tasks));
+        any
     }
 }
 
@@ -172,9 +200,13 @@ macro_rules! registry {
         impl Tasks {
             /// Makes the tasks that these settings switch on.
             pub(super) fn new(settings: &Settings) -> Tasks {
-                let mut list: Vec<(&'static str, Box<dyn Task>)> = Vec::new();
+                let mut list = Vec::new();
                 $(if let Some(task) = <$module::$type as Task>::new(settings) {
-                    list.push((stringify!($module), Box::new(task)));
+                    list.push(Listed {
+                        name: stringify!($module),
+                        occupies: task.occupies(),
+                        task: Box::new(task),
+                    });
                 })*
                 Tasks { list, alarm_ns: NEVER }
             }

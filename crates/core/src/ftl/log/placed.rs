@@ -11,7 +11,7 @@ use super::{Addresses, Log, Under};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Cells, Work};
 use crate::ftl::blocks::pool::BlockPool;
-use crate::ftl::placement::{FrontCount, MOST_FRONTS, Page, Policy, Space, Writable, needs};
+use crate::ftl::placement::{FrontCount, MOST_FRONTS, ONE, Page, Policy, Space, Writable, needs};
 use crate::ftl::settings::Settings;
 use crate::ftl::slots::Slots;
 use crate::util::{NONE, Stat};
@@ -21,6 +21,8 @@ use crate::util::{NONE, Stat};
 pub(super) struct Placed {
     pub(super) policy: Policy,
     pub(super) by_speed: bool,
+    /// Whether all pages share the first front, beside that of the SLC cache, so that the policy need not be asked.
+    one: bool,
     pub(super) fronts: u32,
     /// Front of each LUN's frontier, unless fronts are speeds.
     pub(super) active: Vec<u32>,
@@ -101,6 +103,7 @@ impl Log {
         self.placed = Some(Box::new(Placed {
             policy,
             by_speed: needs.speeds,
+            one: name == ONE,
             fronts,
             active: vec![0; luns as usize],
             written: vec![0; if needs.ages { pages as usize } else { 0 }],
@@ -211,7 +214,7 @@ impl Log {
 
     /// Tells the placement that the version in a slot, if there is one, becomes invalid.
     pub(super) fn tell_invalid(&mut self, owner: u32, old: u32) {
-        if self.placed.is_none() || old == NONE {
+        if self.placed.as_ref().is_none_or(|placed| placed.one) || old == NONE {
             return;
         }
         let front = self.front_at(owner, old);
@@ -232,10 +235,10 @@ impl Log {
         (cause, stream): (Cause, u16),
         hurried: bool,
     ) -> u32 {
-        let old = slots.of(owner);
-        if owner >= self.pages() {
+        if self.placed.as_ref().is_none_or(|placed| placed.one) || owner >= self.pages() {
             return 0;
         }
+        let old = slots.of(owner);
         let from = (old != NONE).then(|| self.front_at(owner, old));
         let Log { placed: Some(placed), writes, .. } = self else { return 0 };
         let known = placed.written.get(owner as usize).filter(|_| old != NONE);
