@@ -26,6 +26,12 @@ registry! {
 
     Rr = rr::Rr;
     Wrr = wrr::Wrr;
+    Flin = flin::Flin;
+}
+
+/// Whether the arbiter of this name is one half of FLIN, whose other half is the order of flash operations.
+pub(crate) fn is_flin(name: &str) -> bool {
+    name == flin::NAME
 }
 
 dispatch! {

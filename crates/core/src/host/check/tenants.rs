@@ -3,6 +3,7 @@
 use super::load::{fail, generator, replay};
 use crate::config::units::BYTES;
 use crate::config::{Contradiction, Ignored, Values};
+use crate::flash::parallel::Order;
 use crate::host::arbiter;
 use crate::host::sched::needs;
 use crate::host::settings::{Queues, Settings};
@@ -24,6 +25,9 @@ pub(super) fn names(values: &Values) -> Result<(), Contradiction> {
 pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
     let (tenants, by_stream) = (&settings.tenants.0, settings.workload.tenants == By::Stream);
     queues(settings)?;
+    if by_stream || !tenants.is_empty() {
+        halves(settings)?;
+    }
     if tenants.is_empty() {
         return Ok(());
     }
@@ -96,6 +100,27 @@ fn queues(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
+/// Refuses an arbiter that is one half of FLIN without the other half.
+fn halves(settings: &Settings) -> Result<(), Contradiction> {
+    let name = &settings.host.arbiter;
+    if !arbiter::is_flin(name) {
+        return Ok(());
+    }
+    if settings.host.queues == Queues::Shared {
+        let message = format!(
+            "\"{name}\" takes requests from queues of the tenants' own; set host.queues to \"per-tenant\""
+        );
+        return fail("host.arbiter", message);
+    }
+    if settings.flash.parallel.order != Order::Flin {
+        let message = format!(
+            "does not go with host.arbiter = \"{name}\", which orders operations itself; leave the key out"
+        );
+        return fail("flash.order", message);
+    }
+    Ok(())
+}
+
 /// Collects the keys that are ignored because of tenants, or because there are none.
 pub(super) fn ignored(settings: &Settings, found: &mut Ignored) {
     let (tenants, host) = (&settings.tenants.0, &settings.host);
@@ -118,13 +143,13 @@ pub(super) fn ignored(settings: &Settings, found: &mut Ignored) {
         let mut of_load = Ignored::default();
         ignored_by(workload, &mut of_load);
         let wrr = apart && host.arbiter == "wrr";
+        let flin = settings.flash.parallel.order == Order::Flin;
         let closed = workload.replay == Replay::Closed;
-        let claims = [path_of(name, "weight"), path_of(name, "priority")];
-        of_load.unless(
-            wrr,
-            &claims,
-            "weights and classes count with host.queues per-tenant and host.arbiter \"wrr\"",
-        );
+        let weighted = "weights count with host.queues per-tenant and host.arbiter \"wrr\"";
+        of_load.unless(wrr, &[path_of(name, "weight")], weighted);
+        let classed = "classes count with host.queues per-tenant and host.arbiter \"wrr\" or \"flin\", and with \
+                       flash.order \"flin\"";
+        of_load.unless(wrr || flin, &[path_of(name, "priority")], classed);
         let depth = [path_of(name, "queue_depth")];
         of_load.unless(apart || closed, &depth, "the tenants share a queue, and the replay is open");
         of_load.into_vec().into_iter().for_each(|one| found.add(of_tenant(name, one)));
