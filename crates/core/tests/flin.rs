@@ -117,7 +117,7 @@ fn who_reads_little_goes_first() {
 #[test]
 fn classes_have_turns() {
     let mut settings = die();
-    settings.workload.tenants = By::No;
+    settings.workload.tenants = By::None;
     settings.host.queues = Queues::PerTenant;
     let mut settings = with_tenants(&settings, &["a", "b"]);
     settings.tenants.0[0].own.priority = Class::Low;
@@ -139,6 +139,10 @@ fn one_tenant_is_none() {
         let expected = checked(&settings, load.clone()).1;
         settings.workload.tenants = By::Stream;
         assert_eq!(format!("{:?}", checked(&settings, load.clone()).1), format!("{expected:?}"), "{kind}");
+        if kind != "page" {
+            // Reads of mappings go before all others.
+            continue;
+        }
         let reads: Vec<Record> = load.into_iter().map(|record| Record { op: Op::Read, ..record }).collect();
         let ordered = checked(&settings, reads.clone()).1;
         settings.flash.parallel.order = Order::ReadsFirst;
@@ -149,14 +153,14 @@ fn one_tenant_is_none() {
 proptest! {
     #![proptest_config(devices::cases(192, "tests/properties.regressions"))]
 
-    /// Whatever the options: every request completes, every invariant of check mode holds, the flash does the same work
-    /// as in the order of emission as long as no request waits for another, and a second run gives the same completions.
+    /// Whatever the options: every request completes, every invariant of check mode holds, and a second run gives the same
+    /// completions.
     #[test]
     fn every_request_completes(
         settings in device(),
         options in parallel(),
         (dies, planes, depth, transfer) in (1u32..4, 1u32..4, 1u32..40, 0u64..3),
-        (apart, thresholds, epoch_us): (bool, bool, u64) in (any::<bool>(), any::<bool>(), 1u64..5_000),
+        (apart, thresholds, epoch_us) in (any::<bool>(), any::<bool>(), 1u64..5_000),
         steps in proptest::collection::vec((0u8..10, any::<u32>(), 0u64..3, 0u64..600_000, 0u16..5), 1..200),
     ) {
         let mut all = settings;
@@ -171,12 +175,15 @@ proptest! {
         if apart {
             all.ftl.placement = Some("stream".into());
         }
+        if all.allocates_by_speed() {
+            all.ftl.wear_leveling = None;
+        }
+        all.host.scheduler = "noop".into();
         while ftl::check(&all).is_err() && all.flash.blocks_per_plane < 120 {
             all.flash.blocks_per_plane += 1;
         }
         prop_assume!(ftl::check(&all).is_ok() && ftlab_core::device::sched::check(&all).is_ok());
         (all.workload.tenants, all.host.queues) = (By::Stream, Queues::PerTenant);
-        prop_assume!(!common_needs_blocks(&all));
         let page = u64::from(all.ftl.logical_page_bytes);
         let mut time_ns = 0;
         let trace: Vec<Record> = steps.iter().map(|&(op, place, more, gap, stream)| {
@@ -188,11 +195,6 @@ proptest! {
         let (report, rows) = checked(&all, trace.clone());
         prop_assert_eq!(rows.len(), trace.len());
         prop_assert_eq!(rows, checked(&all, trace).1);
-        prop_assert!(report.utilization.die_busy_ns.iter().all(|&busy| busy <= report.duration_ns));
+        prop_assert!(report.utilization.die_busy_ns.iter().all(|&busy| busy <= report.elapsed_ns));
     }
-}
-
-/// Whether the host's scheduler works on blocks, which tenants share.
-fn common_needs_blocks(settings: &Settings) -> bool {
-    ftlab_core::host::sched::needs(&settings.host.scheduler).blocks
 }

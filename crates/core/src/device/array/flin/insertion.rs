@@ -40,7 +40,7 @@ impl Range {
     }
 
     fn and(self, other: Range) -> Range {
-        self.with(other.least).with(other.greatest)
+        Range { least: self.least.min(other.least), greatest: self.greatest.max(other.greatest) }
     }
 
     fn fairness(self) -> f64 {
