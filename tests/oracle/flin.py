@@ -1,11 +1,11 @@
 """FLIN for one-page requests on dies without a bus, written from docs/flin.md, only to be compared.
 
-It has no mapping cache and no collection: page numbers decide on which die an operation runs, a die programs its
-pages one after another, and reads of pages that were never written read some page. A tenant is a stream. With
-``apart`` every tenant has erase blocks of its own on each die, otherwise all share one.
+It has no mapping cache and no collection: page numbers decide on which die an operation runs, a die programs
+its pages one after another, and reads of pages that were never written read some page. A tenant is a stream.
+With ``apart`` every tenant has erase blocks of its own on each die, otherwise all share one.
 
-Queues are plain lists, and the place of a new operation is found by trying every place and evaluating all slowdowns
-anew.
+Queues are plain lists, and the place of a new operation is found by trying every place and evaluating all
+slowdowns anew.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class Figure:
     values: tuple[Value, ...]
     panels: tuple[Panel, ...]
     measure: str
-    """How a cell is measured (MEASURES): "run", "tenants" (a run, and one of each tenant alone), "workload" (the
+    """How a cell is measured (MEASURES): "run", "tenants" (a run, and each tenant alone), "workload" (the
     generator alone), "shared-entries"."""
     skip: int
     """For requests: the number of requests at the beginning that only warm up."""
