@@ -9,7 +9,13 @@ import pytest
 
 import ftlab
 from ftlab import UserError
+from ftlab.reproduce import papers
+from ftlab.studies import declaration
+from ftlab.studies.measure import measure
+from ftlab.studies.plan import Planner
 from oracle import flin
+
+ROOT = Path(__file__).resolve().parents[2]
 
 RATES = {"light": 400_000, "near": 120_000, "heavy": 40_000}
 """Mean times between two requests, in ns; with two reads to a write a die has an operation every 140 us."""
@@ -126,3 +132,21 @@ def test_one_half_of_flin_is_refused() -> None:
         ftlab.run("map-plus", set=tenants(order="reads-first"))
     with pytest.raises(UserError, match=r"host\.queues to \"per-tenant\""):
         ftlab.run("map-plus", set=tenants(queues="shared"))
+
+
+def test_a_row_of_the_page() -> None:
+    """The mix whose runs are the shortest, with and without FLIN."""
+    (figure,) = papers.load_paper(ROOT, "flin").figures
+    found: dict[str, list[float]] = {"FCFS": [], "FLIN": []}
+    for run in Planner(ROOT, declaration.load_traces(ROOT), None, quick=False).runs(figure):
+        mix, order, _ = run.labels
+        if mix == "half and half, writes" and order in found:
+            result = measure(figure.measure, run.config)
+            found[order].append(result["fairness"]["unfairness"])
+    fcfs, fair = (f"{sum(each) / 3:.2f}" for each in found.values())
+    (row,) = (
+        line.split(" | ")
+        for line in (ROOT / "docs" / "flin.md").read_text().splitlines()
+        if line.startswith("| half and half, writes |")
+    )
+    assert (row[1], row[4]) == (fcfs, fair)

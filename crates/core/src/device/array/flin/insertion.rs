@@ -74,10 +74,10 @@ impl Flin {
 
     /// Counts a step that comes; returns whether its tenant's intensity was low in the last epoch.
     fn classify(&mut self, slot: u32, now_ns: u64) -> bool {
-        let queue = self.tickets[slot as usize].queue;
+        let kind = self.tickets[slot as usize].queue % QUEUES % 2;
         let (epoch, dies, page_bytes) =
             (now_ns / self.keys.epoch_ns.max(1), self.dies as u64, self.page_bytes);
-        let threshold = if queue % QUEUES % 2 == 0 { self.keys.read_bytes } else { self.keys.write_bytes };
+        let threshold = [self.keys.read_bytes, self.keys.write_bytes][kind];
         let activity = self.activity(slot);
         if epoch > activity.epoch {
             let recent = if epoch == activity.epoch + 1 { activity.recent } else { 0 };
