@@ -34,8 +34,9 @@ impl Settings {
     /// Lets the device have the order of flash operations that the arbiter is made for, unless another one than the
     /// default is chosen.
     pub fn complete(&mut self) {
-        let order = self.flash.parallel.order;
-        if crate::host::arbiter::is_flin(&self.host.arbiter) && order == Order::Emission {
+        let chooses =
+            crate::host::check::arbitrates(self) && crate::host::arbiter::is_flin(&self.host.arbiter);
+        if chooses && self.flash.parallel.order == Order::Emission {
             self.flash.parallel.order = Order::Flin;
         }
     }

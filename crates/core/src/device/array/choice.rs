@@ -8,10 +8,9 @@
 //! of its block; one that interrupts an operation also waits for all programs of its block. Programs and erasures of a
 //! LUN begin in the order of their emission, after all reads emitted before them.
 //!
-//! Where tenants are to be slowed down alike ([`super::flin`]), operations wait in queues of another order. Any step may
-//! then overtake any other, with these exceptions: a read waits as one that goes out of order; the programs and erasures
-//! of a block begin in the order of their emission; and an erasure, like whatever waits for all earlier programs of other
-//! LUNs, begins after all that was emitted before it for its LUN.
+//! Where tenants are to be slowed down alike ([`super::flin`]), steps overtake each other, except that a read waits as one
+//! out of order; a program waits for earlier ones of its block and, if it is the first, for earlier erasures of its LUN, of
+//! whose erased blocks recovery needs some; and whatever waits for other LUNs, and an erasure, for all earlier steps.
 //!
 //! A multi-plane operation also takes, from every other plane of the same die, the step that that plane would take
 //! next, provided it is the same operation and, where `flash.multi_plane` requires it, on the same page number in its
@@ -114,27 +113,30 @@ impl Overlap {
     /// Adds a step to the queues in which tenants are slowed down alike.
     #[cold]
     pub(super) fn queue(&mut self, frame: &Frame, slot: u32, stream: Option<u16>, now_ns: u64) {
+        let Some(flin) = &mut self.flin else { return };
         let (step, Extra { number, change, .. }) = (&frame.steps[slot].step, self.extras[slot as usize]);
-        let block = match step.operation {
-            Operation::Read => NONE,
-            _ if step.page == NONE => NONE,
-            _ => self.pages_per_block.div(step.page),
-        };
-        let changes = step.operation != Operation::Read && frame.steps.unfinished(change);
+        let lun = &mut self.luns[step.lun as usize];
+        let (mut block, mut before) = (NONE, NO_STEP);
+        if step.operation != Operation::Read && step.page != NONE {
+            block = self.pages_per_block.div(step.page);
+            let opens = step.operation == Operation::Program && self.pages_per_block.rem(step.page) == 0;
+            before = if opens { lun.erased } else { change };
+        }
+        if step.operation == Operation::Erase {
+            lun.erased = frame.steps.reference(slot);
+        }
         let arrival = Arrival {
             slot,
             number,
-            die: self.luns[step.lun as usize].die,
+            die: lun.die,
             stream,
             operation: step.operation,
             cause: step.cause,
             block,
-            ahead: if changes { change.0 } else { NONE },
+            ahead: if frame.steps.unfinished(before) { before.0 } else { NONE },
             service_ns: step.in_ns + step.cell_ns + step.out_ns,
         };
-        if let Some(flin) = &mut self.flin {
-            flin.enter(arrival, now_ns);
-        }
+        flin.enter(arrival, now_ns);
     }
 
     /// Removes a step that begins from its lists.

@@ -87,11 +87,11 @@ impl Overlap {
         let blocks = flash.pages() / u64::from(flash.pages_per_block);
         let alike = passing && options.multi_plane == MultiPlane::SameOffset;
         let offsets = if alike { luns.len() * flash.pages_per_block as usize } else { 0 };
-        let flin = options.order == Order::Flin;
         Overlap {
             options,
             passing,
-            flin: flin.then(|| Box::new(Flin::new(flash.fairness, flash.page_bytes, dies.len()))),
+            flin: (options.order == Order::Flin)
+                .then(|| Box::new(Flin::new(flash.fairness, flash.page_bytes, dies.len()))),
             extras: Vec::with_capacity(1024),
             touched: Vec::with_capacity(1024),
             finished: VecDeque::with_capacity(64),
@@ -107,8 +107,7 @@ impl Overlap {
         }
     }
 
-    /// Puts the steps of one owner into the queues of their LUNs; `urgent` says whether the owner is a read. They begin
-    /// when [`Overlap::settle`] is called.
+    /// Queues the steps of one owner, a read if `urgent`; they begin when [`Overlap::settle`] is called.
     #[cold]
     pub fn start(
         &mut self,
@@ -141,9 +140,7 @@ impl Overlap {
             lun.held[usize::from(step.operation != Operation::Read)] += 1;
             self.touched.push(lun.die);
             self.list(frame, slot, true);
-            if self.flin.is_some() {
-                self.queue(frame, slot, stream, now_ns);
-            }
+            self.queue(frame, slot, stream, now_ns);
         }
     }
 

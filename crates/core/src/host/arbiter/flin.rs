@@ -8,7 +8,7 @@ use super::rr::Rr;
 use super::{Arbiter, Claim, Own};
 use crate::util::Bits;
 
-pub(super) const NAME: &str = "flin";
+pub(super) const NAME: &str = super::FLIN;
 pub(super) const DOC: &str = "one request of each tenant in turn, and flash.order = \"flin\" in the device";
 pub type Keys = ();
 

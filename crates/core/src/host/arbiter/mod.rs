@@ -29,9 +29,12 @@ registry! {
     Flin = flin::Flin;
 }
 
-/// Whether the arbiter of this name is one half of FLIN, whose other half is the order of flash operations.
+/// Name of the arbiter that is one half of FLIN, whose other half is the order of flash operations.
+const FLIN: &str = "flin";
+
+/// Whether the arbiter of this name is that half.
 pub(crate) fn is_flin(name: &str) -> bool {
-    name == flin::NAME
+    name == FLIN
 }
 
 dispatch! {

@@ -25,7 +25,7 @@ pub(super) fn names(values: &Values) -> Result<(), Contradiction> {
 pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
     let (tenants, by_stream) = (&settings.tenants.0, settings.workload.tenants == By::Stream);
     queues(settings)?;
-    if by_stream || !tenants.is_empty() {
+    if are_several(settings) {
         halves(settings)?;
     }
     if tenants.is_empty() {
@@ -121,12 +121,21 @@ fn halves(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
+/// Whether there are tenants.
+fn are_several(settings: &Settings) -> bool {
+    !settings.tenants.0.is_empty() || settings.workload.tenants == By::Stream
+}
+
+/// Whether the arbiter says whose request goes next.
+pub(crate) fn arbitrates(settings: &Settings) -> bool {
+    are_several(settings) && settings.host.queues == Queues::PerTenant
+}
+
 /// Collects the keys that are ignored because of tenants, or because there are none.
 pub(super) fn ignored(settings: &Settings, found: &mut Ignored) {
     let (tenants, host) = (&settings.tenants.0, &settings.host);
-    let several = !tenants.is_empty() || settings.workload.tenants == By::Stream;
     found.unless(
-        several,
+        are_several(settings),
         &["host.queues", "host.arbiter"],
         "there are no tenants ([tenant.NAME], workload.tenants)",
     );

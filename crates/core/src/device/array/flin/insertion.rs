@@ -12,41 +12,9 @@
 //!
 //! An insertion looks at every step that waits in the queue.
 
+use super::places::{Place, Range};
 use super::{Activity, Flin, QUEUES, Ticket};
 use crate::util::NONE;
-
-/// A step among which a new one finds its place.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    slot: u32,
-    /// Time from now until the step would be finished, ns.
-    left_ns: u64,
-    /// The least and the greatest slowdown of the steps before this one.
-    before: Range,
-}
-
-/// The least and the greatest of some slowdowns.
-#[derive(Clone, Copy, Debug)]
-struct Range {
-    least: f64,
-    greatest: f64,
-}
-
-impl Range {
-    const EMPTY: Range = Range { least: f64::INFINITY, greatest: 0.0 };
-
-    fn with(self, slowdown: f64) -> Range {
-        Range { least: self.least.min(slowdown), greatest: self.greatest.max(slowdown) }
-    }
-
-    fn and(self, other: Range) -> Range {
-        Range { least: self.least.min(other.least), greatest: self.greatest.max(other.greatest) }
-    }
-
-    fn fairness(self) -> f64 {
-        self.least / self.greatest
-    }
-}
 
 impl Flin {
     /// Inserts a step into its queue.

@@ -16,12 +16,14 @@
 //! for the collections that they cause. The steps of the device's own tasks go when nothing else can.
 
 mod insertion;
+mod places;
 mod selection;
 
 use crate::flash::parallel::Fairness;
 use crate::flash::{Cause, Operation};
 use crate::util::{Chain, Linked, NONE, Neighbours};
 use crate::workload::tenants::Class;
+use places::Place;
 
 /// Number of classes.
 const CLASSES: usize = Class::ALL.len();
@@ -46,7 +48,7 @@ pub(super) struct Arrival {
     pub cause: Cause,
     /// Erase block of a program or erasure, or [`NONE`].
     pub block: u32,
-    /// Slot of the last unfinished program or erasure of the same block, or [`NONE`], if the step is one itself.
+    /// Slot of the unfinished program or erasure that the step has to wait for if it is one itself, or [`NONE`].
     pub ahead: u32,
     /// What the step takes on bus and cells, ns.
     pub service_ns: u64,
@@ -131,7 +133,7 @@ pub(super) struct Flin {
     working: Vec<Working>,
     /// For stage 1: the steps among which a new one finds its place, when each would be finished, and the least and the
     /// greatest slowdown of those before each.
-    places: Vec<insertion::Place>,
+    places: Vec<Place>,
 }
 
 impl Flin {
@@ -251,7 +253,7 @@ impl Flin {
         self.pass_turn(slot);
     }
 
-    /// Whether a program or erasure of the same block waits that was emitted before a step.
+    /// Whether the program or erasure still waits that a step has to wait for.
     fn is_behind(&self, slot: u32) -> bool {
         let Ticket { arrival, ahead, .. } = self.tickets[slot as usize];
         self.tickets
