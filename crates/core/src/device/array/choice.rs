@@ -8,9 +8,8 @@
 //! of its block; one that interrupts an operation also waits for all programs of its block. Programs and erasures of a
 //! LUN begin in the order of their emission, after all reads emitted before them.
 //!
-//! Where tenants are to be slowed down alike ([`super::flin`]), steps overtake each other, except that a read waits as one
-//! out of order; a program waits for earlier ones of its block and, if it is the first, for earlier erasures of its LUN, of
-//! whose erased blocks recovery needs some; and whatever waits for other LUNs, and an erasure, for all earlier steps.
+//! Where tenants are to be slowed down alike ([`super::flin`]), a read waits as one out of order, a program for earlier ones
+//! of its block and earlier erasures of its LUN, and an erasure, like whatever waits for other LUNs, for all earlier steps.
 //!
 //! A multi-plane operation also takes, from every other plane of the same die, the step that that plane would take
 //! next, provided it is the same operation and, where `flash.multi_plane` requires it, on the same page number in its
@@ -118,9 +117,10 @@ impl Overlap {
         let lun = &mut self.luns[step.lun as usize];
         let (mut block, mut before) = (NONE, NO_STEP);
         if step.operation != Operation::Read && step.page != NONE {
+            // The newer of the two waits for the older one itself.
+            let age = |at: &Reference| frame.steps.unfinished(*at).then(|| self.extras[at.0 as usize].number);
+            before = if age(&change) > age(&lun.erased) { change } else { lun.erased };
             block = self.pages_per_block.div(step.page);
-            let opens = step.operation == Operation::Program && self.pages_per_block.rem(step.page) == 0;
-            before = if opens { lun.erased } else { change };
         }
         if step.operation == Operation::Erase {
             lun.erased = frame.steps.reference(slot);
