@@ -166,6 +166,7 @@ REQUIRED = {
 OWN = {
     "beyond": "front",
     "devices": "buffer copies",
+    "flin": "mixes",
 }
 """Studies of ftlab's own in the form of papers."""
 
@@ -216,7 +217,7 @@ def test_the_verdicts_in_the_docs_are_of_all_claims() -> None:
 FROM_ELSEWHERE = re.compile(r"\bTried:|paper|published|literature|abstract|Table|text has")
 
 
-@pytest.mark.parametrize("name", [*REQUIRED, "devices"])
+@pytest.mark.parametrize("name", [*REQUIRED, "devices", "flin"])
 def test_claims_and_reasons_fit_their_figures(name: str) -> None:
     paper = papers.load_paper(ROOT, name)
     judged = claims.judge(paper, {figure.id: all_ones(figure) for figure in paper.figures})

@@ -28,6 +28,7 @@ mod placement;
 mod registered;
 mod replacement;
 mod stack;
+mod tenants;
 mod victims;
 
 pub use arbiter::arbiter;
@@ -42,4 +43,5 @@ pub use stack::{
     AGEING, Log, buffered, bursts, checked, cuts, every_request_completes_once, hybrid_device, pages,
     programming, settings, slc_caches, small, superblocks, tiny, word_lines,
 };
+pub use tenants::{shared, with_tenants};
 pub use victims::{Known, Model, SPACE, victims, victims_judged};

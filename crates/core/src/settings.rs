@@ -2,6 +2,7 @@
 
 use crate::config::section::keys;
 use crate::config::{Contradiction, Ignored, Values, over, section};
+use crate::flash::parallel::Order;
 use crate::host::settings as host;
 
 pub use crate::device::energy::Settings as Energy;
@@ -30,6 +31,16 @@ section! {
 over!(Settings, below: host::Settings);
 
 impl Settings {
+    /// Lets the device have the order of flash operations that the arbiter is made for, unless another one than the
+    /// default is chosen.
+    pub fn complete(&mut self) {
+        let chooses =
+            crate::host::check::arbitrates(self) && crate::host::arbiter::is_flin(&self.host.arbiter);
+        if chooses && self.flash.parallel.order == Order::Emission {
+            self.flash.parallel.order = Order::Flin;
+        }
+    }
+
     /// Checks the parts against each other; the settings were read from `values`.
     ///
     /// # Errors

@@ -2,46 +2,16 @@
 
 use ftlab_conformance as common;
 
-use common::{Log, bursts, checked, pages, small};
-use ftlab_core::host::{Placed, settings::Queues};
+use common::{bursts, checked, pages, shared, small, with_tenants};
+use ftlab_core::host::settings::Queues;
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::{Replay, Settings};
-use ftlab_core::sim::{Completion, Prepared, run_tenants};
+use ftlab_core::sim::Completion;
 use ftlab_core::workload::settings::By;
-use ftlab_core::workload::tenants::{Class, Own, Tenant, Tenants};
-use ftlab_core::workload::{Op, Record, Source};
+use ftlab_core::workload::tenants::Class;
+use ftlab_core::workload::{Op, Record};
 
 const PAGE: u64 = 4096;
-
-/// Lets a device have tenants of these names, each with the same workload keys as the device had.
-fn with_tenants(settings: &Settings, names: &[&str]) -> Settings {
-    let tenant = |name: &&str| Tenant {
-        name: (*name).to_owned(),
-        workload: settings.workload.clone(),
-        own: Own::default(),
-    };
-    let mut settings = settings.clone();
-    settings.tenants = Tenants(names.iter().map(tenant).collect());
-    settings
-}
-
-/// Runs tenants in check mode, each with its records, whose addresses begin at 0 in the tenant's range; returns the
-/// report, and the completions in the order of their ids.
-fn shared(settings: &Settings, loads: &[Vec<Record>]) -> (Report, Vec<Completion>) {
-    let ranges = settings.tenants.ranges(settings.user_bytes(), PAGE);
-    let mut sources: Vec<Box<dyn Source + Send>> = Vec::new();
-    for (number, (load, range)) in (0..).zip(loads.iter().zip(&ranges)) {
-        let own = &settings.tenants.0[usize::from(number)];
-        let start_ns = if own.workload.replay == Replay::Open { own.own.start_ns } else { 0 };
-        let load: Box<dyn Source + Send> = Box::new(load.clone().into_iter());
-        sources.push(Box::new(Placed::new(load, range.from, start_ns, number)));
-    }
-    let mut log = Log::default();
-    let prepared = Prepared::new(settings, &mut log, true).expect("nothing fails");
-    let report = run_tenants(settings, prepared, &mut sources, &mut log).expect("every invariant holds");
-    log.0.sort_by_key(|completion| completion.id);
-    (report, log.0)
-}
 
 /// Returns a report as text, without what only a run with tenants has.
 fn without_tenants(report: &Report) -> String {

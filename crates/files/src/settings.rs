@@ -39,7 +39,8 @@ impl Settings {
     /// # Panics
     /// If a key with a default is missing from `values` or holds another kind's value.
     pub fn from_values(values: &Values) -> Result<Settings, Contradiction> {
-        let settings = Settings::read(values);
+        let mut settings = Settings::read(values);
+        settings.below.complete();
         settings.below.check(values)?;
         check(&settings)?;
         Ok(settings)

@@ -19,7 +19,7 @@ RECORDED = "recorded"
 EXTRA_AXES = {"runs": (), "requests": ("request",), "points": ("point",)}
 """What a figure may evaluate: for each choice, the axes that its results add."""
 
-MEASURES = ("run", "workload", "shared-entries")
+MEASURES = ("run", "tenants", "workload", "shared-entries")
 """The ways in which a cell may be measured (`ftlab.studies.measure`)."""
 
 MOST_RUNS = 10_000
@@ -111,7 +111,8 @@ class Figure:
     values: tuple[Value, ...]
     panels: tuple[Panel, ...]
     measure: str
-    """How a cell is measured (MEASURES): "run", "workload" (the generator alone), "shared-entries"."""
+    """How a cell is measured (MEASURES): "run", "tenants" (a run, and each tenant alone), "workload" (the
+    generator alone), "shared-entries"."""
     skip: int
     """For requests: the number of requests at the beginning that only warm up."""
     report: bool

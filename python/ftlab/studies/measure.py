@@ -1,4 +1,4 @@
-"""What is measured for a configuration: its run, its workload alone, or two caches together."""
+"""What is measured for a configuration: its run, its tenants, its workload alone, or two caches together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ftlab import _core
 from ftlab._core import Config
 from ftlab.result import OPS
-from ftlab.running import RunOptions, run_core
+from ftlab.running import RunOptions, run_config, run_core
+from ftlab.tenants import with_slowdowns
 
 if TYPE_CHECKING:
     from ftlab._core import Columns, Device, Progress
@@ -35,6 +36,8 @@ def measure(
         return _workload(config)
     if how == "shared-entries":
         return _shared_entries(config, progress)
+    if how == "tenants":
+        return _tenants(config, progress)
     return _run(config, sequence, collect, device, progress)
 
 
@@ -59,6 +62,12 @@ def _run(
     # The path of the trace is not part of what was measured.
     result["config"]["workload"]["trace"] = _base_name(config)
     return result
+
+
+def _tenants(config: Config, progress: Progress) -> dict[str, Any]:
+    """Returns the result of a run with the slowdowns of its tenants, each of which also runs alone."""
+    options = RunOptions(progress=progress, preconditioning=lambda *_: progress(0))
+    return with_slowdowns(run_config(config, options), config, options).to_dict()
 
 
 def _in_sequence(parts: Sequence[Config]) -> Iterator[Columns]:

@@ -73,7 +73,7 @@ impl Device {
         if request.device.steps_left == 0 {
             self.end(id, now_ns, pool, done);
         } else {
-            self.array.start(id, work, op == Op::Read, now_ns);
+            self.array.start((id, Some(pages.stream)), work, op == Op::Read, now_ns);
         }
     }
 
@@ -146,7 +146,7 @@ impl Device {
         if pool[id].device.steps_left == 0 {
             return self.end(id, now_ns, pool, done);
         }
-        self.array.start(id, work, true, now_ns);
+        self.array.start((id, Some(pages.stream)), work, true, now_ns);
     }
 
     /// Reads those of a request's pages that are not in the write buffer; returns the number of mapping-cache misses.
@@ -229,7 +229,7 @@ impl Device {
             self.end(id, now_ns, pool, done);
         }
         if steps > 0 {
-            self.array.start(id, work, op == Op::Read, now_ns);
+            self.array.start((id, Some(pages.stream)), work, op == Op::Read, now_ns);
         }
     }
 }

@@ -34,6 +34,7 @@ use crate::ftl::{Ftl, Police, Running};
 use crate::request::{Pool, Request};
 use crate::util::Stat;
 use crate::workload::Op;
+use crate::workload::tenants::Class;
 pub use array::{Array, Overlaps, Span, Stage, Used};
 use buffer::Buffer;
 use buffer::settings::Around;
@@ -282,9 +283,11 @@ impl Device {
         self.waiting.accept(id, pool, &self.array, ftl);
     }
 
-    /// From now on, charges the flash's work to the streams of the requests that ask for it.
-    pub fn keep_ledger(&mut self) {
+    /// From now on, tells tenants apart by the streams of their requests: charges the flash's work to the streams of the
+    /// requests that ask for it. These are the classes of the first streams.
+    pub fn tell_apart(&mut self, classes: Vec<Class>) {
         self.ledger = Some(Box::default());
+        self.array.tell_apart(classes);
     }
 
     /// Returns the flash's work for a stream's requests.

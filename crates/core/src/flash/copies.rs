@@ -97,7 +97,7 @@ impl Work {
             self.count_programs(cause, units, cell_ns + bus_ns);
             if self.joining.fold {
                 let ends_on_bus = reads > programs && page_transfer_ns > 0;
-                self.push_folded(lun, Operation::Read, [cell_ns + bus_ns, bus_ns], ends_on_bus);
+                self.push_folded(lun, (Operation::Read, cause), [cell_ns + bus_ns, bus_ns], ends_on_bus);
             } else {
                 self.push((lun, NONE), Operation::Read, cause, [0, cell_ns, 0]);
             }

@@ -42,7 +42,7 @@ impl Work {
     fn append(
         &mut self,
         (lun, page): (u32, u32),
-        operation: Operation,
+        (operation, cause): (Operation, Cause),
         (folded, ends_on_bus): (bool, bool),
         [in_ns, cell_ns, out_ns]: [u64; 3],
     ) {
@@ -51,6 +51,7 @@ impl Work {
         self.steps.push(Step {
             lun,
             operation,
+            cause,
             folded,
             ends_on_bus,
             page,
@@ -89,9 +90,9 @@ impl Work {
         } else {
             if self.joining.fold {
                 let times = [in_ns + cell_ns + out_ns, in_ns + out_ns];
-                return self.push_folded(lun, operation, times, out_ns > 0);
+                return self.push_folded(lun, (operation, cause), times, out_ns > 0);
             }
-            self.append((lun, page), operation, (false, false), [in_ns, cell_ns, out_ns]);
+            self.append((lun, page), (operation, cause), (false, false), [in_ns, cell_ns, out_ns]);
             if self.joining.apart != 0 {
                 self.pushed_apart(operation, cause);
             }
@@ -104,7 +105,7 @@ impl Work {
     pub(super) fn push_folded(
         &mut self,
         lun: u32,
-        operation: Operation,
+        (operation, cause): (Operation, Cause),
         [ns, bus_ns]: [u64; 2],
         ends_on_bus: bool,
     ) {
@@ -118,7 +119,7 @@ impl Work {
             step.out_ns += bus_ns;
             step.ends_on_bus = ends_on_bus;
         } else {
-            self.append((lun, NONE), operation, (true, ends_on_bus), [0, ns, bus_ns]);
+            self.append((lun, NONE), (operation, cause), (true, ends_on_bus), [0, ns, bus_ns]);
             self.joining.apart = 0;
         }
         self.chain.last = self.steps.len() as u32 - 1;

@@ -234,6 +234,8 @@ pub struct Step {
     pub lun: u32,
     /// The step's operation; if operations were merged, the first of them.
     pub operation: Operation,
+    /// Why the step happens; if operations were merged, the first of them.
+    pub cause: Cause,
     /// Whether the step is folded ([`Work::fold`]); `cell_ns` is then its whole time, of which `out_ns` is bus time.
     pub folded: bool,
     /// Whether a folded step ends with a transfer.

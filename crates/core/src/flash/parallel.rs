@@ -14,7 +14,7 @@
 
 use super::Flash;
 use super::variation::Variation;
-use crate::config::section::{Field, OPERATION, count, one_of};
+use crate::config::section::{Field, OPERATION, bytes, count, one_of, share};
 use crate::config::{Choice, Ignored, Kind, Value, choice, section};
 
 /// A level of the flash over which pages are spread.
@@ -45,9 +45,11 @@ pub(crate) fn ignored(flash: &Flash, found: &mut Ignored) {
     let suspension = ["flash.suspend_time", "flash.resume_time", "flash.max_suspensions"];
     let suspends = flash.parallel.suspend != Suspend::Off;
     found.unless(suspends, &suspension, "flash.suspend = \"off\"");
-    let first = flash.parallel.order == Order::ReadsFirst;
+    let order = flash.parallel.order;
     let bounds = ["flash.out_of_order", "flash.max_passed"];
-    found.unless(!first, &bounds, "flash.order = \"reads-first\"");
+    let chosen = format!("flash.order = \"{}\"", order.name());
+    found.unless(order == Order::Emission, &bounds, &chosen);
+    found.section::<Fairness>(order == Order::Flin, &[], &chosen);
     found.unless(flash.parallel.out_of_order, &bounds[1..], "flash.out_of_order = false");
     found.section::<Variation>(flash.variation.is_some(), &[], "flash.variation.model = \"none\"");
 }
@@ -84,6 +86,24 @@ choice! {
         /// reads before programs and erasures, however many; a read waits only for the program of its page and for
         /// erasures of its block
         ReadsFirst = "reads-first",
+        /// the one that makes the slowdowns of the tenants most alike (FLIN)
+        Flin = "flin",
+    }
+}
+
+section! {
+    /// The parameters of FLIN, with the values of its authors (MQSim, `src/exec/SSD_Device.cpp`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Fairness {
+        /// With flash.order flin: how often it is determined anew which tenants send little.
+        epoch_ns: u64 = "flash.flin_epoch", OPERATION, "10ms" not in state;
+        /// With flash.order flin: a tenant that reads less than this of the whole device in an epoch sends few reads.
+        read_bytes: u64 = "flash.flin_read", bytes(0, 1 << 40), "32MiB" not in state;
+        /// With flash.order flin: a tenant that writes less than this in an epoch sends few writes.
+        write_bytes: u64 = "flash.flin_write", bytes(0, 1 << 40), "256KiB" not in state;
+        /// With flash.order flin: if the least average slowdown of a die's tenants is below this share of the greatest, the
+        /// tenant that is slowed down most goes in front of others that send much.
+        least_ppm: u64 = "flash.flin_fairness", share(0, 1_000_000), "60%" not in state;
     }
 }
 
@@ -148,7 +168,7 @@ impl Parallel {
     pub(crate) fn ordered(self) -> Parallel {
         match self.order {
             Order::Emission => self,
-            Order::ReadsFirst => Parallel { out_of_order: true, max_passed: u32::MAX, ..self },
+            Order::ReadsFirst | Order::Flin => Parallel { out_of_order: true, max_passed: u32::MAX, ..self },
         }
     }
 }

@@ -280,7 +280,7 @@ fn run_alone(settings: &Settings, work: &Work) -> (Operations, u64) {
     let mut operations = Operations::default();
     let mut now_ns = 0;
     array.keep_spans();
-    array.start(0, work, false, 0);
+    array.start((0, None), work, false, 0);
     array.settle(0);
     while !array.all_idle() {
         now_ns = array.next_ns();

@@ -133,7 +133,7 @@ impl<'a> Simulation<'a> {
         let first_ns = first_arrival_ns(&feed);
         let tenants = Tenants::new(settings).map(Box::new);
         if tenants.is_some() {
-            device.keep_ledger();
+            device.tell_apart(settings.tenants.0.iter().map(|tenant| tenant.own.priority).collect());
         }
         let mut used = Used::default();
         device.used(0, &mut used);

@@ -37,7 +37,7 @@ section! {
         range: Option<ByteRange> = "tenant.NAME.range", RANGE or "side-by-side", "side-by-side";
         /// Number of requests that the tenant may send in its turn (host.arbiter = "wrr").
         weight: u32 = "tenant.NAME.weight", count(1, 1 << 16), "1";
-        /// Class of the tenant (host.arbiter = "wrr").
+        /// Class of the tenant (host.arbiter = "wrr" or "flin", flash.order = "flin").
         priority: Class = "tenant.NAME.priority", "medium";
         /// Places in the tenant's pending queue (host.queues = "per-tenant"), and the number of requests that a closed
         /// replay keeps outstanding.

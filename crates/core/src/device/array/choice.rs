@@ -8,18 +8,22 @@
 //! of its block; one that interrupts an operation also waits for all programs of its block. Programs and erasures of a
 //! LUN begin in the order of their emission, after all reads emitted before them.
 //!
+//! Where tenants are to be slowed down alike ([`super::flin`]), a read waits as one out of order, a program for earlier ones
+//! of its block and earlier erasures of its LUN, and an erasure, like whatever waits for other LUNs, for all earlier steps.
+//!
 //! A multi-plane operation also takes, from every other plane of the same die, the step that that plane would take
 //! next, provided it is the same operation and, where `flash.multi_plane` requires it, on the same page number in its
 //! block (erasures are exempt from this). No step waits for others to join it.
 
+use super::flin::Arrival;
 use super::frame::Frame;
 use super::lines::{ALIKE, CHANGES, LINE, Lines, OPEN};
 use super::overlap::Overlap;
 use super::state::{Die, Extra, Group, Lun};
-use super::steps::NO_STEP;
+use super::steps::{NO_STEP, Reference};
 use crate::flash::Operation;
 use crate::flash::parallel::MultiPlane;
-use crate::util::NONE;
+use crate::util::{Chain, NONE};
 
 /// Criteria for the steps that a die may take.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +53,17 @@ impl Overlap {
 
     /// Returns the step that a die takes next, if one can begin; while an operation is suspended, only reads with
     /// numbers below `before` are considered.
-    pub(super) fn choose(&mut self, frame: &mut Frame, die: u32, before: Option<u64>) -> Option<u32> {
+    pub(super) fn choose(
+        &mut self,
+        frame: &mut Frame,
+        die: u32,
+        before: Option<u64>,
+        now_ns: u64,
+    ) -> Option<u32> {
         let mut best = [NONE; 2];
+        if before.is_none() && self.flin.is_some() {
+            return self.choose_fairly(frame, die, now_ns);
+        }
         let (first, end) = self.dies[die as usize].luns;
         for at in first..end {
             let lun = self.order[at as usize];
@@ -69,6 +82,83 @@ impl Overlap {
                     || self.options.out_of_order && self.dies[die as usize].passed < self.options.max_passed);
         let chosen = if read_goes { read } else { other };
         (chosen != NONE).then_some(chosen)
+    }
+
+    /// Returns the step that a die takes next where tenants are to be slowed down alike.
+    fn choose_fairly(&mut self, frame: &mut Frame, die: u32, now_ns: u64) -> Option<u32> {
+        let flin = self.flin.take()?;
+        let chosen = flin.choose(die, now_ns, |slot| self.is_able(frame, slot));
+        self.flin = Some(flin);
+        chosen
+    }
+
+    /// Whether a step can begin, no matter what it overtakes. If it waits for a step elsewhere, its die is served again
+    /// when that step has finished.
+    fn is_able(&mut self, frame: &mut Frame, slot: u32) -> bool {
+        let step = frame.steps[slot].step;
+        let last = step.operation == Operation::Erase || step.settled != 0;
+        let older = |line: &Chain<LINE>| self.number(line.head) < self.number(slot);
+        if last && self.luns[step.lun as usize].lines.all.iter().any(older) {
+            return false;
+        }
+        if let Some(awaited) = self.awaited(frame, step.lun, slot) {
+            frame.steps[awaited].awaited = true;
+            self.stall(frame, step.lun);
+            return false;
+        }
+        true
+    }
+
+    /// Adds a step to the queues in which tenants are slowed down alike.
+    #[cold]
+    pub(super) fn queue(&mut self, frame: &Frame, slot: u32, stream: Option<u16>, now_ns: u64) {
+        let Some(flin) = &mut self.flin else { return };
+        let (step, Extra { number, change, .. }) = (&frame.steps[slot].step, self.extras[slot as usize]);
+        let lun = &mut self.luns[step.lun as usize];
+        let (mut block, mut before) = (NONE, NO_STEP);
+        if step.operation != Operation::Read && step.page != NONE {
+            // The newer of the two waits for the older one itself.
+            let age = |at: &Reference| frame.steps.unfinished(*at).then(|| self.extras[at.0 as usize].number);
+            before = if age(&change) > age(&lun.erased) { change } else { lun.erased };
+            block = self.pages_per_block.div(step.page);
+        }
+        if step.operation == Operation::Erase {
+            lun.erased = frame.steps.reference(slot);
+        }
+        let arrival = Arrival {
+            slot,
+            number,
+            die: lun.die,
+            stream,
+            operation: step.operation,
+            cause: step.cause,
+            block,
+            ahead: if frame.steps.unfinished(before) { before.0 } else { NONE },
+            service_ns: step.in_ns + step.cell_ns + step.out_ns,
+        };
+        flin.enter(arrival, now_ns);
+    }
+
+    /// Removes a step that begins from its lists.
+    pub(super) fn take_out(&mut self, frame: &Frame, slot: u32, now_ns: u64) {
+        self.list(frame, slot, false);
+        if let Some(flin) = &mut self.flin {
+            flin.leave(slot, now_ns);
+        }
+    }
+
+    /// Returns the step that an out-of-order read waits for: the program of its page or an erasure of its block.
+    /// Searches back from `last`, the newest program or erasure of the block; a LUN finishes these in numerical order.
+    pub(super) fn change_read(&self, frame: &Frame, last: Reference, page: u32) -> Reference {
+        let mut change = last;
+        while frame.steps.unfinished(change) {
+            let step = &frame.steps[change.0].step;
+            if step.operation == Operation::Erase || step.page == page {
+                break;
+            }
+            change = self.extras[change.0 as usize].change;
+        }
+        change
     }
 
     /// Returns the number of a step; for [`NONE`], the greatest number there is.
@@ -227,8 +317,9 @@ impl Overlap {
         let first = all[if self.passing { CHANGES } else { 0 }].head;
         let some = |slot: u32| (slot != NONE).then_some(slot);
         let behind = |&slot: &u32| some(self.extras[slot as usize].links[LINE].behind);
-        let waiting = std::iter::successors(some(first), behind);
-        begun.into_iter().flat_map(|head| frame.steps.line(head)).chain(waiting).find(changes)
+        let waiting = std::iter::successors(some(first), behind).find(changes);
+        let begun = begun.into_iter().flat_map(|head| frame.steps.line(head)).filter(changes);
+        begun.chain(waiting).min_by_key(|&slot| self.number(slot))
     }
 
     /// Whether a step concerns a block that an operation programs or erases.
@@ -274,7 +365,14 @@ impl Overlap {
     }
 
     /// Links steps of the die's other planes behind a step that begins; returns whether there are any.
-    pub(super) fn gather(&mut self, frame: &mut Frame, die: u32, slot: u32, before: Option<u64>) -> bool {
+    pub(super) fn gather(
+        &mut self,
+        frame: &mut Frame,
+        die: u32,
+        slot: u32,
+        before: Option<u64>,
+        now_ns: u64,
+    ) -> bool {
         let step = frame.steps[slot].step;
         let package = self.luns[step.lun as usize].package;
         let same = self.options.multi_plane == MultiPlane::SameOffset && step.operation != Operation::Erase;
@@ -292,7 +390,7 @@ impl Overlap {
             }
             let found = self.candidate(frame, lun, wanted);
             if found != NONE {
-                self.list(frame, found, false);
+                self.take_out(frame, found, now_ns);
                 frame.steps[last].behind = found;
                 last = found;
             }

@@ -17,6 +17,7 @@
 
 mod bus;
 mod choice;
+mod flin;
 mod frame;
 mod lines;
 mod look;
@@ -31,6 +32,7 @@ use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
 use crate::flash::settings::BusOrder;
 use crate::flash::{Step, Work};
 use crate::util::NONE;
+use crate::workload::tenants::Class;
 use frame::Frame;
 use overlap::Overlap;
 pub use state::Overlaps;
@@ -122,23 +124,32 @@ impl Array {
         self.overlap.is_some()
     }
 
+    /// From now on, tells tenants apart by stream where they are to be slowed down alike; these are the classes of the
+    /// first streams.
+    pub fn tell_apart(&mut self, classes: Vec<Class>) {
+        if let Some(flin) = self.overlap.as_mut().and_then(|overlap| overlap.flin.as_mut()) {
+            flin.tell_apart(classes);
+        }
+    }
+
     /// Whether a step may be one stretch of time, bus and cells together, because no other die can want the bus.
     pub fn folds(&self) -> bool {
         self.folds
     }
 
-    /// Puts the steps of one owner into the queues of their LUNs; `reads` says whether the owner is a read.
+    /// Puts the steps of one owner, a request with its stream, into the queues of their LUNs; a request of the device's own
+    /// has no stream. `reads` says whether the owner is a read.
     #[inline(never)] // keeps its many addresses apart from those of a request's other steps
-    pub fn start(&mut self, owner: u32, work: &Work, reads: bool, now_ns: u64) {
+    pub fn start(&mut self, owner: (u32, Option<u16>), work: &Work, reads: bool, now_ns: u64) {
         self.frame.steps.begin();
         let mut steps = work.steps();
         if let Some(overlap) = &mut self.overlap {
-            overlap.start(&mut self.frame, owner, steps, reads);
+            overlap.start(&mut self.frame, owner, work, reads, now_ns);
             steps = &[];
         }
         for step in steps {
             let times = [step.in_ns, step.cell_ns, step.out_ns];
-            let slot = self.frame.steps.store(step, times, owner);
+            let slot = self.frame.steps.store(step, times, owner.0);
             self.frame.active += 1;
             let lun = &mut self.luns[step.lun as usize];
             if lun.head == NONE {

@@ -21,13 +21,14 @@
 
 use std::collections::VecDeque;
 
+use super::flin::Flin;
 use super::frame::Frame;
 use super::lines::ALIKE;
 use super::state::{Die, Extra, Group, Lun, NO_EXTRA, NO_GROUP, Overlaps, Phase};
-use super::steps::{NO_STEP, Queued, Reference, Stage};
+use super::steps::{NO_STEP, Owner, Queued, Reference, Stage};
 use crate::device::settings::Settings;
-use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
-use crate::flash::{Operation, Step};
+use crate::flash::parallel::{MultiPlane, Order, Parallel, Place, Suspend};
+use crate::flash::{Operation, Work};
 use crate::util::{Chain, Divider, NONE};
 
 /// The dies with their operations, and the steps that wait for the dies.
@@ -36,6 +37,8 @@ pub(super) struct Overlap {
     pub options: Parallel,
     /// Whether reads may overtake waiting programs and erasures.
     pub passing: bool,
+    /// The queues of the steps that wait, if tenants are to be slowed down alike.
+    pub flin: Option<Box<Flin>>,
     pub luns: Vec<Lun>,
     /// The LUNs, die by die.
     pub order: Vec<u32>,
@@ -87,6 +90,8 @@ impl Overlap {
         Overlap {
             options,
             passing,
+            flin: (options.order == Order::Flin)
+                .then(|| Box::new(Flin::new(flash.fairness, flash.page_bytes, dies.len()))),
             extras: Vec::with_capacity(1024),
             touched: Vec::with_capacity(1024),
             finished: VecDeque::with_capacity(64),
@@ -102,11 +107,17 @@ impl Overlap {
         }
     }
 
-    /// Puts the steps of one owner into the queues of their LUNs; `urgent` says whether the owner is a read. They begin
-    /// when [`Overlap::settle`] is called.
+    /// Queues the steps of one owner, a read if `urgent`; they begin when [`Overlap::settle`] is called.
     #[cold]
-    pub fn start(&mut self, frame: &mut Frame, owner: u32, steps: &[Step], urgent: bool) {
-        for step in steps {
+    pub fn start(
+        &mut self,
+        frame: &mut Frame,
+        (owner, stream): Owner,
+        work: &Work,
+        urgent: bool,
+        now_ns: u64,
+    ) {
+        for step in work.steps() {
             let slot = frame.steps.store(step, [step.in_ns, step.cell_ns, step.out_ns], owner);
             let extra = Extra { number: self.emitted, urgent, ..NO_EXTRA };
             if slot as usize >= self.extras.len() {
@@ -129,21 +140,8 @@ impl Overlap {
             lun.held[usize::from(step.operation != Operation::Read)] += 1;
             self.touched.push(lun.die);
             self.list(frame, slot, true);
+            self.queue(frame, slot, stream, now_ns);
         }
-    }
-
-    /// Returns the step that an out-of-order read waits for: the program of its page or an erasure of its block.
-    /// Searches back from `last`, the newest program or erasure of the block; a LUN finishes these in numerical order.
-    fn change_read(&self, frame: &Frame, last: Reference, page: u32) -> Reference {
-        let mut change = last;
-        while frame.steps.unfinished(change) {
-            let step = &frame.steps[change.0].step;
-            if step.operation == Operation::Erase || step.page == page {
-                break;
-            }
-            change = self.extras[change.0 as usize].change;
-        }
-        change
     }
 
     /// Lets every die that has new steps begin those that it can.
@@ -161,7 +159,7 @@ impl Overlap {
         let (front, suspended) = (*front, *suspended);
         if groups[front].phase == Phase::Idle {
             let before = suspended.map(|suspended| suspended.before);
-            match (self.choose(frame, die, before), suspended) {
+            match (self.choose(frame, die, before, now_ns), suspended) {
                 (Some(slot), _) => self.begin(frame, die, front, slot, now_ns),
                 (None, Some(suspended)) => return self.resume(frame, die, suspended, now_ns),
                 (None, None) => return,
@@ -177,7 +175,9 @@ impl Overlap {
             Operation::Program => phase == Phase::Cells && self.options.cache_program,
             Operation::Erase => false,
         };
-        if overlaps && let Some(slot) = self.choose(frame, die, suspended.map(|suspended| suspended.before)) {
+        if overlaps
+            && let Some(slot) = self.choose(frame, die, suspended.map(|suspended| suspended.before), now_ns)
+        {
             let step = &frame.steps[slot].step;
             // A program without data to send would gain nothing from being cached, and would keep reads away.
             if step.operation == operation && (operation == Operation::Read || step.in_ns > 0) {
@@ -195,8 +195,8 @@ impl Overlap {
         let before = self.dies[die as usize].suspended.map(|suspended| suspended.before);
         let operation = frame.steps[slot].step.operation;
         self.count_passed(frame, die, slot);
-        self.list(frame, slot, false);
-        if self.options.multi_plane != MultiPlane::Off && self.gather(frame, die, slot, before) {
+        self.take_out(frame, slot, now_ns);
+        if self.options.multi_plane != MultiPlane::Off && self.gather(frame, die, slot, before, now_ns) {
             self.overlaps.multi_plane[operation as usize] += 1;
         }
         let group = Group { phase: Phase::In, operation, head: slot, at: slot, ..NO_GROUP };

@@ -151,11 +151,13 @@ pub(super) struct Lun {
     pub lines: Lines,
     /// Number of unfinished reads, and of other unfinished steps.
     pub held: [u32; 2],
+    /// The last erasure, where steps overtake each other whatever they do.
+    pub erased: Reference,
 }
 
 impl Lun {
     /// Makes an idle LUN of a die.
     pub fn new(die: u32, package: u32) -> Lun {
-        Lun { die, package, lines: Lines::default(), held: [0; 2] }
+        Lun { die, package, lines: Lines::default(), held: [0; 2], erased: NO_STEP }
     }
 }

@@ -6,6 +6,9 @@ use crate::util::NONE;
 /// A slot and the version it had, which identify a step. Once the slot has another version, the step has finished.
 pub(super) type Reference = (u32, u32);
 
+/// The request that steps belong to, and its stream; `None`: it is one of the device's own.
+pub(super) type Owner = (u32, Option<u16>);
+
 /// A reference to no step.
 pub(super) const NO_STEP: Reference = (NONE, 0);
 

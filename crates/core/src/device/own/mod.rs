@@ -103,7 +103,8 @@ impl Moment<'_> {
             request.device.steps_left = work.steps().len() as u32;
             device.own += 1;
             device.occupied += u32::from(*occupies);
-            device.array.start(pool.insert(request), work, op == Op::Read, *now_ns);
+            let stream = (pages.pages > 0).then_some(pages.stream);
+            device.array.start((pool.insert(request), stream), work, op == Op::Read, *now_ns);
         }
         runs
     }

@@ -26,6 +26,15 @@ registry! {
 
     Rr = rr::Rr;
     Wrr = wrr::Wrr;
+    Flin = flin::Flin;
+}
+
+/// Name of the arbiter that is one half of FLIN, whose other half is the order of flash operations.
+const FLIN: &str = "flin";
+
+/// Whether the arbiter of this name is that half.
+pub(crate) fn is_flin(name: &str) -> bool {
+    name == FLIN
 }
 
 dispatch! {

@@ -3,6 +3,7 @@
 use super::load::{fail, generator, replay};
 use crate::config::units::BYTES;
 use crate::config::{Contradiction, Ignored, Values};
+use crate::flash::parallel::Order;
 use crate::host::arbiter;
 use crate::host::sched::needs;
 use crate::host::settings::{Queues, Settings};
@@ -13,6 +14,9 @@ use crate::workload::tenants::{MOST, Tenant, path_of};
 pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
     let (tenants, by_stream) = (&settings.tenants.0, settings.workload.tenants == By::Stream);
     queues(settings)?;
+    if are_several(settings) {
+        halves(settings)?;
+    }
     if tenants.is_empty() {
         return Ok(());
     }
@@ -85,12 +89,42 @@ fn queues(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
+/// Refuses an arbiter that is one half of FLIN without the other half.
+fn halves(settings: &Settings) -> Result<(), Contradiction> {
+    let name = &settings.host.arbiter;
+    if !arbiter::is_flin(name) {
+        return Ok(());
+    }
+    if settings.host.queues == Queues::Shared {
+        let message = format!(
+            "\"{name}\" takes requests from queues of the tenants' own; set host.queues to \"per-tenant\""
+        );
+        return fail("host.arbiter", message);
+    }
+    if settings.flash.parallel.order != Order::Flin {
+        let message = format!(
+            "does not go with host.arbiter = \"{name}\", which orders operations itself; leave the key out"
+        );
+        return fail("flash.order", message);
+    }
+    Ok(())
+}
+
+/// Whether there are tenants.
+fn are_several(settings: &Settings) -> bool {
+    !settings.tenants.0.is_empty() || settings.workload.tenants == By::Stream
+}
+
+/// Whether the arbiter says whose request goes next.
+pub(crate) fn arbitrates(settings: &Settings) -> bool {
+    are_several(settings) && settings.host.queues == Queues::PerTenant
+}
+
 /// Collects the keys that are ignored because of tenants, or because there are none.
 pub(super) fn ignored(settings: &Settings, found: &mut Ignored) {
     let (tenants, host) = (&settings.tenants.0, &settings.host);
-    let several = !tenants.is_empty() || settings.workload.tenants == By::Stream;
     found.unless(
-        several,
+        are_several(settings),
         &["host.queues", "host.arbiter"],
         "there are no tenants ([tenant.NAME], workload.tenants)",
     );
@@ -107,13 +141,13 @@ pub(super) fn ignored(settings: &Settings, found: &mut Ignored) {
         let mut of_load = Ignored::default();
         ignored_by(workload, &mut of_load);
         let wrr = apart && host.arbiter == "wrr";
+        let flin = settings.flash.parallel.order == Order::Flin;
         let closed = workload.replay == Replay::Closed;
-        let claims = [path_of(name, "weight"), path_of(name, "priority")];
-        of_load.unless(
-            wrr,
-            &claims,
-            "weights and classes count with host.queues per-tenant and host.arbiter \"wrr\"",
-        );
+        let weighted = "weights count with host.queues per-tenant and host.arbiter \"wrr\"";
+        of_load.unless(wrr, &[path_of(name, "weight")], weighted);
+        let classed = "classes count with host.queues per-tenant and host.arbiter \"wrr\" or \"flin\", and with \
+                       flash.order \"flin\"";
+        of_load.unless(wrr || flin, &[path_of(name, "priority")], classed);
         let depth = [path_of(name, "queue_depth")];
         of_load.unless(apart || closed, &depth, "the tenants share a queue, and the replay is open");
         of_load.into_vec().into_iter().for_each(|one| found.add(of_tenant(name, one)));
