@@ -60,7 +60,8 @@ pub struct Simulation<'a> {
     precondition: Preconditioning,
     /// True until it is decided whether the device begins work of its own at this instant.
     undecided: bool,
-    /// Whether there may be events of timers above the block layer, or of commands in controller and write buffer.
+    /// Whether there may be events of timers above the block layer or in it, or of commands in controller and write
+    /// buffer.
     timed: bool,
     check: Option<Checker>,
     sampler: Sampler,

@@ -70,7 +70,7 @@ impl Scheduler for Bfq {
     }
 
     fn stats(&self) -> Vec<Stat> {
-        self.turns.stats()
+        self.turns.budgets.stats()
     }
 
     fn verify(&self, pool: &Pool) -> Result<u32, String> {

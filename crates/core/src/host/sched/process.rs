@@ -12,6 +12,8 @@ use crate::util::{Bits, NONE, Ordered};
 pub(super) const SECTOR: u64 = 512;
 /// Bits of a place in the order of addresses that are the sector.
 const SECTOR_BITS: u32 = 48;
+/// A request is small enough to rest on below this, sectors.
+const SMALL_REQUEST: u64 = 32;
 /// A device takes several requests if it has held more than this many; that many samples say so.
 const QUEUED: u32 = 3;
 const SAMPLES: u32 = 32;
@@ -104,6 +106,11 @@ impl Process {
     /// Returns the sectors that its next request is charged with; 0 if it has none.
     pub fn charge(&self, pool: &Pool) -> u64 {
         pool.get(self.next).map_or(0, |request| sectors(request).1)
+    }
+
+    /// Whether this request is the only one and small, and the process streams: the device then rests on for it.
+    pub fn has_just_a_small(&self, id: u32, pool: &Pool) -> bool {
+        self.fifo.len() == 1 && sectors(&pool[id]).1 < SMALL_REQUEST && self.streams()
     }
 
     /// Lets its next request leave, after which another is nearest. The oldest goes before that one, once in a turn, if

@@ -14,7 +14,7 @@ use crate::clock::NEVER;
 use crate::config::section;
 use crate::config::section::{ANY_TIME, bytes, count};
 use crate::request::Pool;
-use crate::util::{NONE, Stat};
+use crate::util::NONE;
 
 section! {
     /// The keys of bfq.
@@ -39,8 +39,6 @@ section! {
 
 /// With `strict_guarantees` the device rests for this time at least, ns.
 const STRICT_IDLE_NS: u64 = 8_000_000;
-/// A device that rests goes on resting for a process that streams if it sends a single request below this, sectors.
-const SMALL_REQUEST: u64 = 32;
 /// The processes and whose turn it is.
 #[derive(Clone, Debug)]
 pub(super) struct Turns {
@@ -50,7 +48,7 @@ pub(super) struct Turns {
     classes: Classes,
     shares: Shares,
     places: Places,
-    budgets: Budgets,
+    pub budgets: Budgets,
     /// The process whose turn it is; whether the device rests for it, and until when, ns.
     turn: Option<u32>,
     rests: bool,
@@ -268,10 +266,8 @@ impl Turns {
             self.change_next(process, pool);
         }
         if self.turn == Some(process) && self.rests {
-            let own = self.of(process);
-            let alone = own.fifo.len() == 1 && sectors(&pool[id]).1 < SMALL_REQUEST && own.streams();
             let over = self.is_out_of_time(process);
-            if alone && self.depth.takes_one() && !over {
+            if self.depth.takes_one() && self.of(process).has_just_a_small(id, pool) && !over {
                 return;
             }
             self.end_rest();
@@ -383,11 +379,6 @@ impl Turns {
         self.out += 1;
         self.waiting -= 1;
         id
-    }
-
-    /// Returns the largest budget at the end, and how turns ended.
-    pub fn stats(&self) -> Vec<Stat> {
-        self.budgets.stats()
     }
 
     /// Checks the processes; returns the number of requests that wait.

@@ -7,7 +7,7 @@ use crate::workload::tenants::Tenants;
 
 /// The weight of each tenant, by its number, which is the stream of its requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Weights(pub(super) Vec<u32>);
+pub struct Weights(pub Vec<u32>);
 
 /// The weights have no keys of their own.
 impl Section for Weights {
