@@ -46,6 +46,7 @@ APPLETS = ["sh", "mount", "mkdir", "insmod", "cat", "echo", "uname", "sync", "po
 class Case:
     """A scheduler with its settings, as sysfs names them, the depth of the device, and a load."""
 
+    name: str
     scheduler: str
     prefix: str
     depth: int
@@ -61,9 +62,17 @@ class Case:
 
 
 CASES = [
-    Case("mq-deadline", "dd", 1, "read_expire=100 write_expire=400", "10000 128 60 4 1"),
-    Case("kyber", "kyber", 4, "read_lat_nsec=1000000 write_lat_nsec=10000000000", "10000 128 60 4 1"),
-    Case("bfq", "bfq", 1, "low_latency=0 slice_idle=0", "3334 32 60 4 1 0 2 7 3"),
+    Case("mq-deadline", "mq-deadline", "dd", 1, "read_expire=100 write_expire=400", "10000 128 60 4 1"),
+    Case("kyber", "kyber", "kyber", 4, "read_lat_nsec=2000000 write_lat_nsec=10000000", "10000 128 60 4 1"),
+    Case(
+        "kyber-throttles",
+        "kyber",
+        "kyber",
+        4,
+        "read_lat_nsec=1000000 write_lat_nsec=10000000000",
+        "10000 128 60 4 1",
+    ),
+    Case("bfq", "bfq", "bfq", 1, "low_latency=0 slice_idle=0", "3334 32 60 4 1 0 2 7 3"),
 ]
 
 LINE = re.compile(r"-(?P<pid>\d+)\s+\[\d+\] \S+ +(?P<time>[\d.]+): (?P<event>\w+): (?P<rest>.*)")
@@ -97,6 +106,8 @@ def convert(case: Case, lines: Iterable[str]) -> Iterator[str]:
         kind, time = event["event"], event["time"].replace(".", "")
         if asked := ASKED.search(event["rest"]):
             jiffies = int(asked["jiffies"])
+            if kind == "timer":
+                recording.append(f"T {time} {jiffies}")
             if asked["request"] is not None:
                 answer = "-" if int(asked["request"], 16) == 0 else begun.popleft() if begun else None
                 if answer is not None:  # else the recording ends before the device began it
@@ -117,6 +128,41 @@ def convert(case: Case, lines: Iterable[str]) -> Iterator[str]:
             recording.append(f"C {time} {jiffies} {block['sector']}")
     yield f"{case.scheduler} {case.settings} weights={','.join(map(str, weights))}"
     yield from recording
+
+
+def second(recording: Path) -> str:
+    """Compares kyber's second implementation, whose timer expires when the kernel's did, with the kernel."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from oracle import kernel
+    from oracle.mapplus import Request
+
+    head, *lines = recording.read_text().splitlines()
+    settings = dict(word.split("=") for word in head.split()[1:])
+    targets = {"read_lat": int(settings["read_lat_nsec"]), "write_lat": int(settings["write_lat_nsec"])}
+    scheduler = kernel.Kyber(kernel.Case("kyber", **targets))
+    answered: deque[Request] = deque()
+    begun: deque[Request] = deque()
+    same = answers = 0
+    for number, line in enumerate(lines):
+        kind, time, _, *rest = line.split()
+        now = int(time) * 1000
+        if kind == "I":
+            sizes = int(rest[1]) * 512, int(rest[2]) * 512
+            scheduler.waiting.append(Request(number, now, rest[0], *sizes, [], set()))
+        elif kind == "T":
+            scheduler.expire_timer(now)
+        elif kind == "D" and answered:
+            begun.append(answered.popleft())
+            begun[-1].dispatch = now
+        elif kind == "C" and begun:
+            scheduler.completed(begun.popleft(), now)
+        elif kind == "A":
+            request = scheduler.choose(now)
+            answered.extend([request] if request else [])
+            answer = "-" if request is None else str(request.offset // 512)
+            answers += (answer, rest[0]) != ("-", "-")
+            same += answer == rest[0] != "-"
+    return f"{same} of {answers} answers are the kernel's if its timer says when depths move"
 
 
 def run(*command: str | Path, folder: Path, said: bool = True) -> str:
@@ -194,9 +240,9 @@ def record(case: Case, kernel: Path, folder: Path, accel: str) -> Path:
         capture_output=True,
         check=True,
     )
-    initrd = folder / f"{case.scheduler}.cpio.gz"
+    initrd = folder / f"{case.name}.cpio.gz"
     initrd.write_bytes(gzip.compress(archive.stdout, 1))
-    console, events = folder / f"{case.scheduler}.console", folder / f"{case.scheduler}.events"
+    console, events = folder / f"{case.name}.console", folder / f"{case.name}.events"
     guest = ["qemu-system-x86_64", "-accel", accel, "-cpu", "max", "-m", "512", "-smp", "1", "-nographic"]
     guest += ["-no-reboot", "-monitor", "none", "-kernel", str(kernel), "-initrd", str(initrd)]
     guest += [
@@ -214,7 +260,7 @@ def record(case: Case, kernel: Path, folder: Path, accel: str) -> Path:
     print(
         "kernel-order:", next(line for line in said.splitlines() if "guest: " in line).partition("guest: ")[2]
     )
-    recording = folder / f"{case.scheduler}.order"
+    recording = folder / f"{case.name}.order"
     with events.open(errors="replace") as lines:
         recording.write_text("".join(f"{line}\n" for line in convert(case, lines)))
     return recording
@@ -234,7 +280,7 @@ def main() -> int:
     )
     chosen = parser.parse_args()
     if chosen.convert:
-        case = next(case for case in CASES if case.scheduler == chosen.convert.stem)
+        case = next(case for case in CASES if case.name == chosen.convert.stem)
         with chosen.convert.open(errors="replace") as lines:
             print("\n".join(convert(case, lines)))
         return 0
@@ -257,7 +303,11 @@ def main() -> int:
     command = ["cargo", "test", "--locked", "--package", "ftlab-conformance", "--test", "kernel_order"]
     command += ["whole_recordings", "--", "--nocapture"]
     where = {**os.environ, "FTLAB_KERNEL_ORDER": str(chosen.out.resolve())}
-    return subprocess.run(command, cwd=ROOT, env=where, check=False).returncode
+    status = subprocess.run(command, cwd=ROOT, env=where, check=False).returncode
+    for case in CASES:
+        if case.scheduler == "kyber":
+            print(f"{case.name}, the second implementation:", second(chosen.out / f"{case.name}.order"))
+    return status
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 
 import campaign
 from oracle import bfq, engine
+from oracle.bfq_parts import Case
 from oracle.mapplus import Record
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASO
 FIELDS = ["dispatch", "complete", "expired"]
 
 
-def result_of(case: bfq.Case, traces: list[list[Record]], folder: Path, check: bool) -> list[engine.Row]:
+def result_of(case: Case, traces: list[list[Record]], folder: Path, check: bool) -> list[engine.Row]:
     """Runs ftlab on a case; returns its requests."""
     import ftlab
 
