@@ -159,7 +159,7 @@ fn a_flush_passes_bfq_by() {
     let done = ran(&with(&[1]), &[vec![read(0, 0), write(1, 5), read(2, 3), flush]]).1;
     let mut ids: Vec<_> = done.iter().map(|c| (c.dispatch_ns, c.complete_ns, c.id)).collect();
     ids.sort_unstable();
-    assert_eq!(ids.iter().map(|&(_, _, id)| id).collect::<Vec<_>>(), [1, 4, 2, 3]);
+    assert_eq!(ids.iter().map(|&(_, _, id)| id).collect::<Vec<_>>(), [1, 4, 3, 2]);
 }
 
 #[test]

@@ -55,7 +55,8 @@ impl Scheduler for Bfq {
     }
 
     fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
-        let id = self.flushes.pop(pool).or_else(|| self.turns.choose(around.now_ns(), pool));
+        self.turns.run_to(around.now_ns(), pool);
+        let id = self.flushes.pop(pool).or_else(|| self.turns.choose(pool));
         id.map_or(Decision::Nothing, Decision::One)
     }
 

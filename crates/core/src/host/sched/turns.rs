@@ -110,8 +110,7 @@ impl Turns {
     }
 
     /// Takes the request that goes next now, if one may go.
-    pub fn choose(&mut self, now_ns: u64, pool: &mut Pool) -> Option<u32> {
-        self.run_to(now_ns, pool);
+    pub fn choose(&mut self, pool: &mut Pool) -> Option<u32> {
         if self.keys.strict && self.out > 0 {
             return None;
         }
@@ -131,7 +130,7 @@ impl Turns {
     }
 
     /// Handles completions and the end of a rest up to a time, in order.
-    fn run_to(&mut self, at_ns: u64, pool: &Pool) {
+    pub fn run_to(&mut self, at_ns: u64, pool: &Pool) {
         loop {
             let ended_ns = self.ended.front().map_or(NEVER, |&(_, ended_ns)| ended_ns);
             if ended_ns.min(self.timer_ns) > at_ns {
