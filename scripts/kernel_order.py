@@ -247,7 +247,7 @@ def record(case: Case, kernel: Path, folder: Path, accel: str) -> Path:
     guest += ["-no-reboot", "-monitor", "none", "-kernel", str(kernel), "-initrd", str(initrd)]
     guest += [
         "-append",
-        "console=ttyS0 quiet panic=-1",
+        "console=ttyS0 quiet panic=-1 no_timer_check",
         "-serial",
         f"file:{console}",
         "-serial",

@@ -170,7 +170,7 @@ class Bfq(kernel.Scheduler):
             if request.op == "F":
                 self.waiting.remove(request)
                 return request
-        if self.case_of_bfq.strict and self.out:
+        if not self.waiting or (self.case_of_bfq.strict and self.out):
             return None
         own = self.turn
         if own and self.may_time_out(own, now) and (own.waiting or not self.worth(own)):

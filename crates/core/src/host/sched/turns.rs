@@ -111,7 +111,7 @@ impl Turns {
 
     /// Takes the request that goes next now, if one may go.
     pub fn choose(&mut self, pool: &mut Pool) -> Option<u32> {
-        if self.keys.strict && self.out > 0 {
+        if self.waiting == 0 || self.keys.strict && self.out > 0 {
             return None;
         }
         let process = self.select(pool)?;
