@@ -33,7 +33,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 ALIVE := bash scripts/alive.sh
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python lint format bench lib install-lib header crash mutants fuzz fuzz-rust fuzz-python soak soak-everything soak-oracle soak-calls soak-ends soak-live audit docs validation site picture workloads check-workloads lock record dist clean
+.PHONY: help demo test test-rust test-python lint format bench lib install-lib header crash mutants fuzz fuzz-rust fuzz-python soak soak-everything soak-oracle soak-calls soak-ends soak-live kernel-order audit docs validation site picture workloads check-workloads lock record dist clean
 
 help:
 	@echo 'make demo     compare the I/O schedulers on the trace shipped with ftlab; picture in $(OUT)/'
@@ -47,6 +47,7 @@ help:
 	@echo 'make mutants  change the core in 200 places (N=...), one at a time: do its tests notice?'
 	@echo 'make fuzz     200,000 mutated inputs over every reader (CI: 2,000)'
 	@echo 'make soak     long campaigns: 20,000 configurations; 100,000 sequences of C calls; signals and full disks over every command that writes'
+	@echo 'make kernel-order  the order of dispatch of a kernel in a guest, compared with that of its schedulers here (qemu; minutes)'
 	@echo 'make audit    licences and known advisories of all dependencies'
 	@echo 'make docs     write docs/configuration.md, docs/fields.md and python/ftlab/fields.py again, from the code'
 	@echo 'make validation  compare ftlab with plain models, public simulators and drives; writes docs/validation.md, docs/drives.md'
@@ -163,6 +164,11 @@ soak-live: $(VENV)/.built
 	FTLAB_CUTS=1000 cargo test --locked --package ftlab-live --test cuts -- --nocapture
 	FTLAB_CAMPAIGN=1000 $(BIN)/python -m pytest -q -s tests/python/test_live_cuts.py -k 'outlasts or programs'
 	FTLAB_CAMPAIGN=100 $(BIN)/python -m pytest -q -s tests/python/test_live_cuts.py -k ext4
+
+# Boots a Debian kernel in a guest and records its schedulers; says what is missing, and then does nothing. Downloads stay
+# in out/kernel-order.
+kernel-order: | require-python require-cargo
+	$(PYTHON) scripts/kernel_order.py
 
 # Licences always; advisories where there is data for them, and a message where there is none.
 audit: $(VENV)/.deps

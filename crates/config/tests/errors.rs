@@ -256,9 +256,9 @@ fn names_of_registries() {
     check(&[
         ("[host]\nscheduler = 'nop'", "c.toml:2: host.scheduler: nop: unknown name; did you mean \"noop\"?"),
         (
-            "[host]\nscheduler = 'cfq'",
-            "c.toml:2: host.scheduler: cfq: unknown name; the names are noop, row, amphibian, hp, rb, map, \
-             map+, map-rate, map-ratio, irbw, padding, coop, mq-deadline, kyber",
+            "[host]\nscheduler = 'anticipatory'",
+            "c.toml:2: host.scheduler: anticipatory: unknown name; the names are noop, row, amphibian, hp, rb, map, \
+             map+, map-rate, map-ratio, irbw, padding, coop, mq-deadline, kyber, bfq",
         ),
         ("[workload]\nformat = 'zzzz'", "c.toml:2: workload.format: zzzz: unknown name"),
         ("[workload]\nformat = 'mrs'", "c.toml:2: workload.format: mrs: unknown name; did you mean \"msr\"?"),
@@ -317,7 +317,7 @@ fn options_are_named_as_the_user_gave_them() {
             set("host.scheduler", "a\nb\u{1b}[31m"),
             "--set host.scheduler=a\\nb\\u{1b}[31m: unknown name; \
              the names are noop, row, amphibian, hp, rb, map, \
-             map+, map-rate, map-ratio, irbw, padding, coop, mq-deadline, kyber",
+             map+, map-rate, map-ratio, irbw, padding, coop, mq-deadline, kyber, bfq",
         ),
     ];
     for (option, expected) in cases {

@@ -20,6 +20,7 @@ pub use replay::{Intake, LATEST_NS, Replayed};
 pub use several::{Placed, Several};
 pub use submitted::{Submission, SubmitError, Submitted};
 
+use crate::clock::NEVER;
 use crate::host::awareness::{Awareness, DeviceView};
 use crate::host::sched::{Decision, Needs, needs};
 use crate::host::settings::Settings;
@@ -227,6 +228,19 @@ impl Host {
             Some(tenancy) => tenancy.is_shut,
         };
         !(self.is_held() || self.needs.completions && full())
+    }
+
+    /// Whether a scheduler may hold requests back until a time of its own.
+    pub fn waits(&self) -> bool {
+        self.needs.timer
+    }
+
+    /// Returns when a scheduler is to be asked again even if nothing happens, ns; [`NEVER`] if not.
+    pub fn due_ns(&self) -> u64 {
+        if !self.needs.timer {
+            return NEVER;
+        }
+        self.lanes().map(|lane| lane.sched.due_ns()).min().unwrap_or(NEVER)
     }
 
     /// Completes a request that was handed over; returns the workload's request that completes with it, if

@@ -60,7 +60,8 @@ pub struct Simulation<'a> {
     precondition: Preconditioning,
     /// True until it is decided whether the device begins work of its own at this instant.
     undecided: bool,
-    /// Whether there may be events of timers above the block layer, or of commands in controller and write buffer.
+    /// Whether there may be events of timers above the block layer or in it, or of commands in controller and write
+    /// buffer.
     timed: bool,
     check: Option<Checker>,
     sampler: Sampler,
@@ -216,11 +217,14 @@ impl<'a> Simulation<'a> {
         if self.timed { self.due_with_others(due_ns) } else { due_ns }
     }
 
-    /// Returns the time of the next event, ns, including those of timers above the block layer and of commands in the
-    /// controller.
-    #[inline(never)] // keeps the path short where there are neither
+    /// Returns the time of the next event, ns, including those of timers above the block layer and in it, and of
+    /// commands in the controller.
+    #[inline(never)] // keeps the path short where there are none
     fn due_with_others(&self, due_ns: u64) -> u64 {
-        due_ns.min(self.device.next_ns()).min(self.feed.timer_ns())
+        let due_ns = due_ns.min(self.device.next_ns()).min(self.feed.timer_ns());
+        // A scheduler whose time has come is asked as soon as the device has room.
+        let asks = |&host_ns: &u64| host_ns > self.now_ns && self.device.has_room();
+        due_ns.min(Some(self.host.due_ns()).filter(asks).unwrap_or(NEVER))
     }
 
     /// Runs one instant after another up to `until_ns`, or until every request has completed; returns false if the

@@ -137,7 +137,7 @@ impl<'a> Simulation<'a> {
         }
         let mut used = Used::default();
         device.used(0, &mut used);
-        let timed = device.has_stages() || matches!(feed, Feed::Above(_));
+        let timed = device.has_stages() || host.waits() || matches!(feed, Feed::Above(_));
         Simulation {
             settings: settings.clone(),
             now_ns: 0,

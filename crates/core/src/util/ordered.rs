@@ -5,6 +5,10 @@ use super::NONE;
 /// Ids ordered by a position and, at equal positions, by insertion: a treap (Aragon and Seidel, "Randomized search
 /// trees", FOCS 1989) whose priorities follow from the number of insertions, so that every run is the same. Insertion,
 /// removal and search take O(log n) expected steps.
+///
+/// Each id may have a start besides; the first id that has started by some time is found in as many steps, because
+/// each node keeps the least start below it (as in Stoica and Abdel-Wahab, "Earliest Eligible Virtual Deadline First",
+/// 1995).
 #[derive(Clone, Debug)]
 pub struct Ordered {
     root: u32,
@@ -18,6 +22,9 @@ struct Node {
     /// Position and number of the insertion.
     key: (u64, u64),
     priority: u64,
+    start: u64,
+    /// The least start of this node and of those below it.
+    least: u64,
     /// What is before this node below it, and what is behind it.
     below: [u32; 2],
 }
@@ -42,10 +49,15 @@ impl Ordered {
         self.nodes[id as usize].key.0
     }
 
-    /// Inserts an id that is not there.
+    /// Inserts an id that is not there; its start is 0.
     pub fn insert(&mut self, id: u32, position: u64) {
+        self.insert_from(id, position, 0);
+    }
+
+    /// Inserts an id that is not there, with a start.
+    pub fn insert_from(&mut self, id: u32, position: u64, start: u64) {
         let key = (position, self.inserted);
-        let node = Node { key, priority: priority(self.inserted), below: [NONE; 2] };
+        let node = Node { key, priority: priority(self.inserted), start, least: start, below: [NONE; 2] };
         self.inserted += 1;
         if self.nodes.len() <= id as usize {
             self.nodes.resize(id as usize + 1, node);
@@ -64,18 +76,60 @@ impl Ordered {
         self.root = self.join(before, behind);
     }
 
+    /// Whether there are no ids.
+    pub fn is_empty(&self) -> bool {
+        self.root == NONE
+    }
+
     /// Returns the first id at this position or behind it, or [`NONE`].
+    #[inline]
     pub fn first_from(&self, position: u64) -> u32 {
+        self.around((position, 0), 1)
+    }
+
+    /// Returns the last id before this position, or [`NONE`].
+    pub fn last_before(&self, position: u64) -> u32 {
+        self.around((position, 0), 0)
+    }
+
+    /// Returns the ids next to an id that is there, before and behind it; each may be [`NONE`].
+    pub fn next_to(&self, id: u32) -> [u32; 2] {
+        let (position, number) = self.nodes[id as usize].key;
+        [self.around((position, number), 0), self.around((position, number + 1), 1)]
+    }
+
+    /// Returns the id that is nearest to a key, on side 0 before it, on side 1 at it or behind it, or [`NONE`].
+    #[inline]
+    fn around(&self, key: (u64, u64), side: usize) -> u32 {
         let (mut at, mut found) = (self.root, NONE);
         while at != NONE {
             let node = &self.nodes[at as usize];
-            let reached = node.key.0 >= position;
-            if reached {
+            let on = usize::from(node.key >= key);
+            if on == side {
                 found = at;
             }
-            at = node.below[usize::from(!reached)];
+            at = node.below[1 - on];
         }
         found
+    }
+
+    /// Returns the least start; `None` if there are no ids.
+    pub fn least_start(&self) -> Option<u64> {
+        self.nodes.get(self.root as usize).map(|root| root.least)
+    }
+
+    /// Returns the first id whose start is at most this, or [`NONE`].
+    pub fn first_started(&self, by: u64) -> u32 {
+        let started = |at: u32| at != NONE && self.nodes[at as usize].least <= by;
+        let mut at = self.root;
+        while started(at) {
+            let node = &self.nodes[at as usize];
+            if !started(node.below[0]) && node.start <= by {
+                return at;
+            }
+            at = node.below[usize::from(!started(node.below[0]))];
+        }
+        NONE
     }
 
     /// Checks the order, and that there are exactly `expected` ids, for each of which `of` holds.
@@ -88,6 +142,11 @@ impl Ordered {
             }
             let id = stack.pop().expect("one is there");
             let node = &self.nodes[id as usize];
+            let least =
+                node.below.iter().filter_map(|&at| self.nodes.get(at as usize)).map(|node| node.least);
+            if least.chain([node.start]).min() != Some(node.least) {
+                return Err(format!("{id} has a wrong least start"));
+            }
             if last >= Some(node.key) || !of(id) {
                 return Err(format!("{id} is out of its place in the order of positions"));
             }
@@ -99,6 +158,14 @@ impl Ordered {
         Ok(())
     }
 
+    /// Sets what stays below a node on one side.
+    fn hang(&mut self, at: u32, side: usize, below: u32) {
+        self.nodes[at as usize].below[side] = below;
+        let Node { start, below, .. } = self.nodes[at as usize];
+        let least = |at: u32| self.nodes.get(at as usize).map_or(u64::MAX, |node| node.least);
+        self.nodes[at as usize].least = start.min(least(below[0])).min(least(below[1]));
+    }
+
     /// Parts a tree; returns the nodes before a key, and the others.
     fn split(&mut self, at: u32, key: (u64, u64)) -> [u32; 2] {
         if at == NONE {
@@ -107,7 +174,7 @@ impl Ordered {
         // What stays below the node is on the side away from the key.
         let side = usize::from(self.nodes[at as usize].key < key);
         let mut parts = self.split(self.nodes[at as usize].below[side], key);
-        self.nodes[at as usize].below[side] = parts[1 - side];
+        self.hang(at, side, parts[1 - side]);
         parts[1 - side] = at;
         parts
     }
@@ -118,12 +185,12 @@ impl Ordered {
             return if before == NONE { behind } else { before };
         }
         if self.nodes[before as usize].priority > self.nodes[behind as usize].priority {
-            let below = self.nodes[before as usize].below[1];
-            self.nodes[before as usize].below[1] = self.join(below, behind);
+            let below = self.join(self.nodes[before as usize].below[1], behind);
+            self.hang(before, 1, below);
             return before;
         }
-        let below = self.nodes[behind as usize].below[0];
-        self.nodes[behind as usize].below[0] = self.join(before, below);
+        let below = self.join(before, self.nodes[behind as usize].below[0]);
+        self.hang(behind, 0, below);
         behind
     }
 }
@@ -138,6 +205,7 @@ mod tests {
     fn the_order_is_that_of_a_sorted_set() {
         let mut ordered = Ordered::default();
         let mut model: BTreeSet<(u64, u64, u32)> = BTreeSet::new();
+        let mut starts = [0; 300];
         let mut state = 1;
         for number in 0..4000 {
             state = priority(state);
@@ -149,13 +217,25 @@ mod tests {
                 }
                 None => {
                     model.insert((position, number, id));
-                    ordered.insert(id, position);
+                    starts[id as usize] = state >> 30 & 63;
+                    ordered.insert_from(id, position, starts[id as usize]);
                 }
             }
             let there = |id| model.iter().any(|&(_, _, other)| other == id);
             assert_eq!(ordered.verify(model.len() as u32, there), Ok(()));
             let first = model.range((position, 0, 0)..).next().map_or(NONE, |&(_, _, id)| id);
             assert_eq!(ordered.first_from(position), first);
+            let before = model.range(..(position, 0, 0)).next_back().map_or(NONE, |&(_, _, id)| id);
+            assert_eq!(ordered.last_before(position), before);
+            let (by, start) = (state >> 40 & 63, |id: u32| starts[id as usize]);
+            let started = model.iter().find(|entry| start(entry.2) <= by).map_or(NONE, |entry| entry.2);
+            assert_eq!(ordered.first_started(by), started);
+            assert_eq!(ordered.least_start(), model.iter().map(|entry| start(entry.2)).min());
+            let Some(&(_, _, middle)) = model.iter().nth(model.len() / 2) else { continue };
+            let ids: Vec<u32> =
+                [NONE].into_iter().chain(model.iter().map(|entry| entry.2)).chain([NONE]).collect();
+            let place = ids.iter().position(|&id| id == middle).expect("it is there");
+            assert_eq!(ordered.next_to(middle), [ids[place - 1], ids[place + 1]]);
         }
     }
 

@@ -35,7 +35,8 @@ section! {
         /// The tenant's part of the addresses, in which its own begin at 0; side-by-side: the device is divided evenly,
         /// in the order of the names.
         range: Option<ByteRange> = "tenant.NAME.range", RANGE or "side-by-side", "side-by-side";
-        /// Number of requests that the tenant may send in its turn (host.arbiter = "wrr").
+        /// Number of requests that the tenant may send in its turn (host.arbiter = "wrr"), or its share under
+        /// host.scheduler = "bfq", with host.queues shared.
         weight: u32 = "tenant.NAME.weight", count(1, 1 << 16), "1";
         /// Class of the tenant (host.arbiter = "wrr" or "flin", flash.order = "flin").
         priority: Class = "tenant.NAME.priority", "medium";

@@ -6,14 +6,21 @@
 
 mod batches;
 mod block_issues;
+mod budgets;
 mod bundles;
 mod costed;
 mod halves;
+mod peak_rate;
+mod process;
 mod times;
+mod turns;
+mod weights;
+mod wf2q;
 
 use std::fmt::Debug;
 use std::ops::Range;
 
+use crate::clock::NEVER;
 use crate::config::parts::{dispatch, registry};
 use crate::config::section;
 use crate::request::{Pool, Queue};
@@ -70,6 +77,8 @@ pub struct Needs {
     /// Whether the scheduler is told about completions ([`Scheduler::completed`]). Such a scheduler may hold requests
     /// back until others complete.
     pub completions: bool,
+    /// Whether the scheduler may also hold requests back until a time of its own ([`Scheduler::due_ns`]).
+    pub timer: bool,
 }
 
 impl Needs {
@@ -83,6 +92,7 @@ impl Needs {
         merges: false,
         cooperation: false,
         completions: false,
+        timer: false,
     };
 }
 
@@ -105,6 +115,7 @@ registry! {
     Coop = coop::Coop;
     MqDeadline = mq_deadline::MqDeadline;
     Kyber = kyber::Kyber;
+    Bfq = bfq::Bfq;
 }
 
 dispatch! {
@@ -132,6 +143,9 @@ dispatch! {
     };
     /// Notes that a request that was dispatched completes now; only called if [`Needs::completions`] is set.
     fn completed(self: &mut Self, id: u32, now_ns: u64, pool: &Pool) = {};
+    /// Returns when the scheduler is to be asked again even if nothing happens, ns, [`NEVER`] if not; only called if
+    /// [`Needs::timer`] is set.
+    fn due_ns(self: &Self) -> u64 = { NEVER };
     /// Returns the number of batches created so far.
     fn batches(self: &Self) -> u64 = { 0 };
     /// Returns the scheduler's own figures; called when a report is drawn up.
@@ -160,6 +174,8 @@ section! {
         alternate: bool = "host.alternate", "false";
         /// How long the flash takes to serve a page.
         times: times::Times;
+        /// Weights of the tenants.
+        weights: weights::Weights;
         /// Keys of the individual schedulers.
         own: Own;
     }
