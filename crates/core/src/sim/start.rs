@@ -122,6 +122,11 @@ impl<'a> Simulation<'a> {
         prepare::begin_errors(settings, &mut work);
         let lpns = ftl.logical_pages();
         let mut device = Device::new(settings);
+        let (subregion, most) = host.held_sizes().unwrap_or_default();
+        ftl.serve_host_map(subregion);
+        if subregion > 0 {
+            device.take_entries(most);
+        }
         prepare::set_steps(settings, &device, host.pads(), &mut work);
         if let Some(tape) = tape {
             device.keep_tape(tape);
