@@ -95,7 +95,10 @@ impl Device {
         let (stream, before) = (pool[id].pages.stream, Share::of(work.counts()));
         let mapped = work.counts().reads[Cause::Map];
         self.begin(id, now_ns, pool, ftl, work, done);
-        self.charge(stream, before, work);
+        // The entries that the host reads are no tenant's.
+        if !pool[id].mark.map {
+            self.charge(stream, before, work);
+        }
         pool[id].device.fetched |= work.counts().reads[Cause::Map] > mapped;
     }
 

@@ -22,7 +22,7 @@
 //! - The host cannot tell that garbage collection has moved a page; only the device notices.
 //! - Pinned regions and the command that tells the device that a region is no longer held are left out.
 
-pub(crate) mod settings;
+pub mod settings;
 
 use std::collections::VecDeque;
 
