@@ -69,13 +69,15 @@ def random_case(seed: int) -> tuple[Config, list[Request]]:
         policy_of_map=("lru", "access-count")[seed // 3 % 2],
         threshold=draw.choice([1, 2, 5]),
     )
+    # Writes go to few pages, so that garbage collection moves pages that the host reads but does not write.
     space = config.pages() if draw.random() < 0.5 else config.pages() // 2
-    rows: list[Request] = [("W", lpn, 1) for lpn in range(space)] if draw.random() < 0.5 else []
+    rows: list[Request] = [("W", lpn, 1) for lpn in range(space)]
     for _ in range(600):
-        op = draw.choices("WRT", [45, 52, 3])[0]
+        op = draw.choices("WRT", [55, 42, 3])[0]
         pages = draw.choice([1, 1, 2, 6]) if op == "R" else 1
-        first = draw.randrange(space - 6) if draw.random() < 0.4 else draw.randrange(40)
-        rows.append((op, first, pages))
+        near = draw.random() < (0.5 if op == "R" else 0.9)
+        first = draw.randrange(30) if near else draw.randrange(space - 6)
+        rows.append((op, first + 20 * (op == "R" and near), pages))
     return config, rows
 
 

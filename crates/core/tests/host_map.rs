@@ -10,7 +10,7 @@ use common::{checked, demand_cached, pages, set_ftl, settings, small, tiny};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::ftl::{Ftl, hands_out};
-use ftlab_core::host::held::settings::MapPolicy;
+use ftlab_core::host::held::keys::MapPolicy;
 use ftlab_core::metrics::Report;
 use ftlab_core::request::{Entry, Mark, Pages};
 use ftlab_core::settings::{Precondition, Settings};

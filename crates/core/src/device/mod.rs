@@ -16,6 +16,7 @@ mod commands;
 pub mod controller;
 pub mod energy;
 mod entries;
+mod hand_out;
 mod ledger;
 mod lookups;
 pub mod own;

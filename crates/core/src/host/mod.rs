@@ -7,6 +7,7 @@ mod blocks;
 pub(crate) mod check;
 pub mod held;
 mod lane;
+mod lent;
 mod merge;
 mod replay;
 pub mod sched;

@@ -1,6 +1,7 @@
 //! Page-mapped FTLs: one log of user data, whose addresses an exchangeable mapping cache resolves.
 
 mod durable;
+mod hand_out;
 mod handed;
 mod inspect;
 pub mod layout;

@@ -22,16 +22,15 @@
 //! - The host cannot tell that garbage collection has moved a page; only the device notices.
 //! - Pinned regions and the command that tells the device that a region is no longer held are left out.
 
-pub mod settings;
+pub mod keys;
 
 use std::collections::VecDeque;
 
-use super::Host;
 use crate::host::settings::Settings;
 use crate::request::{Entry, Pages, Pool, Request};
 use crate::util::{Divider, List, Lru, NONE, Stat};
 use crate::workload::Op;
-use settings::MapPolicy;
+use keys::{Keys, MapPolicy};
 
 /// A part of the map that is read as a whole.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,7 +58,7 @@ struct Counted {
 /// The held map.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
-    keys: settings::Keys,
+    keys: Keys,
     page_bytes: u64,
     lpns: u32,
     /// Divides by the number of pages of a subregion, and by the number of subregions of a region.
@@ -81,7 +80,7 @@ impl Held {
     /// Makes an empty map for a device of this many logical pages; `None` if the host holds no entries.
     pub(super) fn new(settings: &Settings, lpns: u32) -> Option<Box<Held>> {
         let keys = settings.host.map.clone();
-        if !settings::is_on(settings) {
+        if !keys.are_on(settings) {
             return None;
         }
         let page_bytes = u64::from(settings.ftl.logical_page_bytes);
@@ -100,16 +99,16 @@ impl Held {
             subregions: vec![Subregion::default(); subregions as usize],
             regions: Lru::new(Some(most)),
             recency: List::EMPTY,
-            entries: vec![Entry::default(); (most * per_region * pages) as usize],
+            entries: vec![Entry::default(); most as usize * per_region as usize * pages as usize],
             wanted: VecDeque::with_capacity(subregions as usize),
             loading: NONE,
             counted: Counted::default(),
         }))
     }
 
-    /// Returns the number of pages of a subregion, and the number of pages of the longest read that carries entries: one
-    /// more than whole pages, because reads need not be aligned.
-    fn sizes(&self) -> (u32, u32) {
+    /// Returns the number of pages of a subregion, and the greatest number of pages of a read that carries entries, which
+    /// need not be aligned.
+    pub(super) fn sizes(&self) -> (u32, u32) {
         (self.subregion.get(), (self.keys.read_bytes / self.page_bytes) as u32 + 2)
     }
 
@@ -142,7 +141,7 @@ impl Held {
     }
 
     /// Returns the host's entry of an LPN, if it has one.
-    fn entry(&self, lpn: u32) -> Option<Entry> {
+    pub(super) fn entry(&self, lpn: u32) -> Option<Entry> {
         let subregion = self.subregion.div(lpn);
         if !self.subregions[subregion as usize].held {
             return None;
@@ -152,13 +151,13 @@ impl Held {
     }
 
     /// Whether the host has an entry for each page of a read that may carry them.
-    fn covers(&self, request: &Request) -> bool {
+    pub(super) fn covers(&self, request: &Request) -> bool {
         let Pages { first, pages, .. } = request.pages;
         self.is_short(request) && (first..first + pages).all(|lpn| self.entry(lpn).is_some())
     }
 
     /// Lets a request that goes to the device carry its entries, and notes what follows from it.
-    fn dispatch(&mut self, id: u32, pool: &mut Pool) {
+    pub(super) fn dispatch(&mut self, id: u32, pool: &mut Pool) {
         pool[id].mark.entries = self.covers(&pool[id]);
         let request = &pool[id];
         if self.is_short(request) {
@@ -217,7 +216,7 @@ impl Held {
     }
 
     /// Notes that a request has completed.
-    fn completed(&mut self, request: &Request) {
+    pub(super) fn completed(&mut self, request: &Request) {
         if self.keys.policy == MapPolicy::Lru && request.device.fetched && self.is_short(request) {
             for subregion in self.parts(request.pages) {
                 let part = &mut self.subregions[subregion as usize];
@@ -271,7 +270,7 @@ impl Held {
 
     /// Makes the next command that reads entries, if one is due. From now on no read carries the subregion's entries,
     /// until they have come.
-    fn begin_load(&mut self, now_ns: u64, pool: &mut Pool) -> Option<u32> {
+    pub(super) fn begin_load(&mut self, now_ns: u64, pool: &mut Pool) -> Option<u32> {
         if self.loading != NONE {
             return None;
         }
@@ -298,7 +297,7 @@ impl Held {
     }
 
     /// Stores the entries that a command has brought.
-    fn store(&mut self, entries: &[Entry], failed: bool) {
+    pub(super) fn store(&mut self, entries: &[Entry], failed: bool) {
         let subregion = std::mem::replace(&mut self.loading, NONE);
         if failed {
             return;
@@ -310,7 +309,18 @@ impl Held {
         self.counted.entries += entries.len() as u64;
     }
 
-    fn stats(&self) -> Vec<Stat> {
+    /// Returns the number of commands that read entries so far, and the bytes that they brought.
+    pub(super) fn traffic(&self) -> [u64; 2] {
+        [self.counted.loads, self.counted.entries * Entry::BYTES]
+    }
+
+    /// Whether a command that reads entries is under way.
+    pub(super) fn loads(&self) -> bool {
+        self.loading != NONE
+    }
+
+    /// Returns the figures of the held map.
+    pub(super) fn stats(&self) -> Vec<Stat> {
         let Counted { carried, plain, loads, entries, evictions, refused } = self.counted;
         let bytes = entries * Entry::BYTES;
         vec![
@@ -326,76 +336,5 @@ impl Held {
             Stat::new("evictions", evictions as f64, "regions", "that left for others"),
             Stat::new("refused", refused as f64, "loads", "not begun, as no region had fewer reads"),
         ]
-    }
-}
-
-/// What the rest of the host needs of the held map.
-impl Host {
-    /// Returns the number of pages of a subregion, and the number of entries that a read carries at most, if the host
-    /// holds entries.
-    pub fn held_sizes(&self) -> Option<(u32, u32)> {
-        self.held.as_ref().map(|held| held.sizes())
-    }
-
-    /// Whether the host holds a part of the device's map.
-    #[inline]
-    pub fn holds_map(&self) -> bool {
-        self.held.is_some()
-    }
-
-    /// Returns the figures of the held map, if there is one.
-    pub fn held_stats(&self) -> Vec<Stat> {
-        self.held.as_ref().map_or_else(Vec::new, |held| held.stats())
-    }
-
-    /// Returns the entries that a request carries to the device.
-    pub fn entries_of(&self, id: u32) -> impl Iterator<Item = Entry> {
-        let Pages { first, pages, .. } = self.pool[id].pages;
-        let held = self.held.as_deref().filter(|_| self.pool[id].mark.entries);
-        held.into_iter()
-            .flat_map(move |held| (first..first + pages).map(|lpn| held.entry(lpn).unwrap_or_default()))
-    }
-
-    /// Returns the number of commands that read entries so far, and the bytes that they brought.
-    pub(super) fn held_traffic(&self) -> [u64; 2] {
-        let counted = self.held.as_ref().map_or(Counted::default(), |held| held.counted);
-        [counted.loads, counted.entries * Entry::BYTES]
-    }
-
-    /// Returns the number of commands under way that read entries.
-    pub(super) fn loads_under_way(&self) -> usize {
-        self.held.as_ref().map_or(0, |held| usize::from(held.loading != NONE))
-    }
-
-    /// Begins a command that reads entries, if one is due; it goes ahead of all pending requests.
-    pub(super) fn begin_load(&mut self, now_ns: u64) -> Option<u32> {
-        self.held.as_mut()?.begin_load(now_ns, &mut self.pool)
-    }
-
-    /// Lets a request that goes to the device carry its entries, if the host has them.
-    #[inline]
-    pub(super) fn lend_entries(&mut self, id: u32) {
-        if let Some(held) = &mut self.held {
-            held.dispatch(id, &mut self.pool);
-        }
-    }
-
-    /// Whether the host has an entry for each page of a read that may carry them.
-    pub(super) fn has_entries(&self, id: u32) -> bool {
-        self.held.as_ref().is_some_and(|held| held.covers(&self.pool[id]))
-    }
-
-    /// Notes, where the host holds entries, that a request has completed. Stores `handed` if the request was a command
-    /// that reads entries, and releases it; returns whether it was one.
-    #[cold]
-    pub fn note_completed(&mut self, id: u32, handed: &[Entry]) -> bool {
-        let Some(held) = &mut self.held else { return false };
-        if !self.pool[id].mark.map {
-            held.completed(&self.pool[id]);
-            return false;
-        }
-        held.store(handed, self.pool[id].failed);
-        self.pool.release(id);
-        true
     }
 }

@@ -1,54 +1,19 @@
-//! `host.map_*`: the part of the device's map that the host holds.
+//! Checks of the keys of the map that the host holds.
 
-use crate::config::section::{bytes, count};
 use crate::config::units::BYTES;
-use crate::config::{Contradiction, Ignored, choice, section};
+use crate::config::{Contradiction, Ignored};
+use crate::host::held::keys::Keys;
 use crate::host::settings::Settings;
 use crate::request::Entry;
-
-choice! {
-    /// `host.map_policy`.
-    pub enum MapPolicy {
-        /// the device recommends a subregion for which it had to read mappings; the region read least recently leaves
-        Lru = "lru",
-        /// the host counts reads; the region with the fewest leaves, if the new one has more
-        AccessCount = "access-count",
-    }
-}
-
-section! {
-    /// The keys of the held map.
-    #[derive(Clone, Debug, PartialEq)]
-    pub struct Keys {
-        /// Memory of the host for mapping entries of the device, 8 B each (UFS Host Performance Booster); 0B: none.
-        bytes: u64 = "host.map_cache", bytes(0, 1 << 40), "0B";
-        /// Longest read that carries mapping entries (HPB 1.0: 4KiB).
-        read_bytes: u64 = "host.map_cache_read", bytes(512, 1 << 24), "32KiB";
-        /// Part of the addresses that is held or leaves as a whole: a multiple of host.map_subregion.
-        region_bytes: u64 = "host.map_region", bytes(512, 1 << 40), "16MiB";
-        /// Part of a region whose entries the host reads with one command: a multiple of ftl.logical_page.
-        subregion_bytes: u64 = "host.map_subregion", bytes(512, 1 << 40), "4MiB";
-        /// Which subregions the host reads, and which region leaves when the memory is full.
-        policy: MapPolicy = "host.map_policy", "lru";
-        /// A subregion is read after this many reads that ask for it: under lru those for which the device had to read
-        /// mappings, under access-count all that may carry entries, since the last write.
-        threshold: u32 = "host.map_threshold", count(1, 1 << 30), "8";
-    }
-}
 
 /// The keys that matter only if there is memory for entries.
 const OTHERS: [&str; 5] =
     ["host.map_cache_read", "host.map_region", "host.map_subregion", "host.map_policy", "host.map_threshold"];
 
-/// Whether the host holds mapping entries.
-pub(crate) fn is_on(settings: &Settings) -> bool {
-    settings.host.map.bytes > 0 && crate::ftl::hands_out(settings)
-}
-
 /// Checks the sizes against each other, if the host holds entries.
-pub(crate) fn check(settings: &Settings) -> Result<(), Contradiction> {
+pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
     let Keys { bytes, read_bytes, region_bytes, subregion_bytes, .. } = settings.host.map;
-    if !is_on(settings) {
+    if !settings.host.map.are_on(settings) {
         return Ok(());
     }
     let page = u64::from(settings.ftl.logical_page_bytes);
@@ -85,7 +50,7 @@ pub(crate) fn check(settings: &Settings) -> Result<(), Contradiction> {
 }
 
 /// Collects the keys without effect, with the reason.
-pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
+pub(super) fn ignored(settings: &Settings, found: &mut Ignored) {
     let bytes = settings.host.map.bytes;
     found.unless(bytes > 0, &OTHERS, "host.map_cache = \"0B\": the host holds no mapping entries");
     let kind = &settings.ftl.kind;
