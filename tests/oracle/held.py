@@ -1,8 +1,8 @@
 """The map that the host holds (``host.map_cache``), on a device that collects garbage, request by request.
 
-The device is that of ``collected.py``. An entry is the place of a page when the entry was handed out, and it holds
-as long as the page is still there: no bitmap, no numbers of readings. Everything else is written from the
-description in docs/host-map.md: what the host counts, which subregions it reads, which region leaves.
+The device is that of ``collected.py``. An entry is the place of a page when the entry was handed out, and it
+holds as long as the page is still there: no bitmap, no numbers of readings. Everything else is written from
+the description in docs/host-map.md: what the host counts, which subregions it reads, which region leaves.
 """
 
 from __future__ import annotations

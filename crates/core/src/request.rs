@@ -115,7 +115,7 @@ impl Mark {
 pub struct Entry {
     /// The slot of the logical page, or [`NONE`] if the page has no data.
     pub slot: u32,
-    /// Which reading of the page's subregion has handed the entry out, from 1; 0: this is no entry.
+    /// Which reading of the page's subregion has handed the entry out, from 1; 0: none has, so it is of no use.
     pub stamp: u32,
 }
 

@@ -4,9 +4,10 @@
 
 use ftlab_conformance as common;
 #[path = "common/losses.rs"]
+#[allow(dead_code)] // this test has campaigns of its own
 mod losses;
 
-use common::{checked, demand_cached, pages, set_ftl, settings, small, tiny};
+use common::{checked, demand_cached, pages, settings, small, tiny};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::ftl::{Ftl, hands_out};
@@ -301,6 +302,7 @@ fn power_cuts() {
 #[test]
 fn the_held_map_is_empty_after_a_cut() {
     let mut settings = tiny("dftl");
+    settings.ftl.mapping_cache_bytes = Some(64);
     settings.ftl.power_safe = true;
     while ftl::check(&settings).is_err() || !ftl::keeps_trims(&settings) {
         settings.flash.blocks_per_plane += 1;

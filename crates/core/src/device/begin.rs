@@ -95,7 +95,7 @@ impl Device {
         let (stream, before) = (pool[id].pages.stream, Share::of(work.counts()));
         let mapped = work.counts().reads[Cause::Map];
         self.begin(id, now_ns, pool, ftl, work, done);
-        // The entries that the host reads are no tenant's.
+        // The entries that the host reads belong to nobody.
         if !pool[id].mark.map {
             self.charge(stream, before, work);
         }
