@@ -95,14 +95,33 @@ pub struct Mark {
     pub pad: bool,
     /// The request is a write that completes when it would survive a power cut (force unit access).
     pub fua: bool,
+    /// The request is a read that carries the mapping entry of each of its pages (HPB READ).
+    pub entries: bool,
+    /// The request reads mapping entries, not data (HPB READ BUFFER): it has no pages, its first page is that of the
+    /// first entry, and its size is that of the entries.
+    pub map: bool,
 }
 
 impl Mark {
     /// Whether any mark is set.
     #[inline]
     pub fn any(self) -> bool {
-        self.coop | self.begin | self.end | self.pad | self.fua
+        self.coop | self.begin | self.end | self.pad | self.fua | self.entries
     }
+}
+
+/// A mapping entry that the device has handed to the host. The host keeps it and sends it back, but cannot read it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// The slot of the logical page, or [`NONE`] if the page has no data.
+    pub slot: u32,
+    /// Which reading of the page's subregion has handed the entry out, from 1; 0: none has, so it is of no use.
+    pub stamp: u32,
+}
+
+impl Entry {
+    /// Size of an entry on the link and in the host's memory (`HPB_ENTRY_SIZE` of the Linux driver ufshpb).
+    pub const BYTES: u64 = 8;
 }
 
 /// The part of a request that belongs to the host's scheduler and block layer; the device reads only the fields that it
@@ -139,6 +158,8 @@ pub struct DeviceSide {
     pub luns: Window,
     /// Number of flash steps that have not finished.
     pub steps_left: u32,
+    /// Whether mappings were read from flash for the request; kept only if the host holds mapping entries.
+    pub fetched: bool,
 }
 
 /// A request between its admission and its completion.
@@ -229,7 +250,7 @@ impl Request {
                 whole: NONE,
                 parts: 0,
             },
-            device: DeviceSide { luns: Window { first: 0, width: 0 }, steps_left: 0 },
+            device: DeviceSide { luns: Window { first: 0, width: 0 }, steps_left: 0, fetched: false },
             links: [[NONE; 2]; 2],
         }
     }

@@ -11,6 +11,7 @@ use ftlab_core::flash::parallel::Allocation;
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::settings::StaticLeveling;
 use ftlab_core::host::awareness::AwarenessKind;
+use ftlab_core::host::held::keys::MapPolicy;
 use ftlab_core::settings::{Arrival, BurstOps, Pattern, Precondition, Replay, Settings, Synthetic};
 use ftlab_core::sim::{Completion, Observer, run};
 use ftlab_core::workload::{Op, Record, Source, SourceError};
@@ -198,6 +199,13 @@ fn the_steady_state_allocates_nothing() {
     let controller = &mut behind.device.controller;
     (controller.link, controller.link_command_ns, controller.command_ns) = (500_000_000, 500, 4_000);
     allocates_nothing(&behind, "behind a controller");
+    for policy in [MapPolicy::Lru, MapPolicy::AccessCount] {
+        let mut settings = device("dftl", 4, 10_000);
+        let map = &mut settings.host.map;
+        (map.bytes, map.region_bytes, map.subregion_bytes) = (16 << 10, 1 << 20, 256 << 10);
+        (map.policy, map.threshold) = (policy, 2);
+        allocates_nothing(&settings, &format!("a map held by the host, {policy:?}"));
+    }
     the_generator_allocates_nothing();
 }
 

@@ -17,7 +17,9 @@ use hybrids::Driver;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-const COOP: Mark = Mark { coop: true, begin: false, end: false, pad: false, fua: false };
+const NONE: Mark =
+    Mark { coop: false, begin: false, end: false, pad: false, fua: false, entries: false, map: false };
+const COOP: Mark = Mark { coop: true, ..NONE };
 const BEGIN: Mark = Mark { begin: true, ..COOP };
 const END: Mark = Mark { end: true, ..COOP };
 const WHOLE: Mark = Mark { begin: true, end: true, ..COOP };
@@ -192,6 +194,7 @@ fn no_mark_loses_data() {
                         end: flag(0.3),
                         pad: flag(0.1),
                         fua: flag(0.1),
+                        ..NONE
                     };
                     let op = if flag(0.2) { Op::Read } else { Op::Write };
                     stack.push(op, first, pages, mark);

@@ -5,6 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use ftlab_core::ftl;
+use ftlab_core::metrics::Report;
 use ftlab_live::engine::{Asked, Engine, Sink};
 use ftlab_live::nbd::{Command, Flags, Request};
 use ftlab_live::pace::Time;
@@ -49,7 +50,7 @@ fn draw(random: &mut Xoshiro256PlusPlus, model: &mut [u8], page: usize, area: (u
 
 /// Sends random requests in batches, and compares what is read with a plain array; the device is overwritten several
 /// times.
-fn check(keys: &[(&str, &str)], seed: u64, time: Time) {
+fn check(keys: &[(&str, &str)], seed: u64, time: Time) -> Report {
     let (resolved, prepared) = common::device(keys);
     let settings = &resolved.settings;
     let mut engine = Engine::new(settings, (prepared, None), (time, false), None);
@@ -94,6 +95,7 @@ fn check(keys: &[(&str, &str)], seed: u64, time: Time) {
     assert!(erases > 20, "{keys:?}: nothing was collected");
     // No more is stored than the flash can hold.
     assert!(live.payload_bytes > 0 && live.payload_bytes <= settings.flash.raw_bytes());
+    report
 }
 
 fn read_all(
@@ -143,4 +145,26 @@ fn so_do_merged_cut_and_padded_requests_and_small_logical_pages() {
     check(&[ahead, deep, ("ftl.kind", "dftl"), ("ftl.logical_page", "1KiB")], 32, Time::Free);
     check(&[ahead, buffer, ("ftl.kind", "page"), ("host.merge_limit", "64KiB")], 33, real);
     check(&[("device.scheduler", "vios"), ("ftl.kind", "page"), ("device.queue_depth", "64")], 25, real);
+}
+
+/// A read that carries mapping entries returns the page's data, be they up to date or not.
+#[test]
+fn a_map_held_by_the_host() {
+    for (seed, (kind, policy)) in
+        (20..).zip([("dftl", "lru"), ("dftl", "access-count"), ("tpftl", "lru"), ("msftl", "access-count")])
+    {
+        let keys = [
+            ("ftl.kind", kind),
+            ("ftl.mapping_cache", "1KiB"),
+            ("host.map_cache", "2KiB"),
+            ("host.map_region", "256KiB"),
+            ("host.map_subregion", "64KiB"),
+            ("host.map_policy", policy),
+            ("host.map_threshold", "1"),
+        ];
+        let report = check(&keys, seed, Time::Free);
+        let own = &report.own.expect("there are figures")["host_map"];
+        let counts = ["hits", "stale", "evictions"].map(|name| own[name].expect("a number"));
+        assert!(counts.iter().all(|&count| count > 0.0), "{kind} {policy}: {counts:?}");
+    }
 }

@@ -1,17 +1,17 @@
 //! What happens when a request issues: its pages go through the FTL, whose steps start on the chips.
 
 use super::{Device, Share, commands, sched};
-use crate::flash::Work;
 use crate::flash::moves::Move;
+use crate::flash::{Cause, Work};
 use crate::ftl::Running;
-use crate::request::{HostSide, Mark, Pages, Pool, Request};
+use crate::request::{Entry, HostSide, Mark, Pages, Pool, Request};
 use crate::util::NONE;
 use crate::workload::Op;
 
 impl Device {
     /// Reports to the tape, the moves and the lookups which pages of a request issue.
     #[cold]
-    fn tell(&mut self, request: &Request, pages: Pages, now_ns: u64, ftl: &impl Running) {
+    fn tell(&mut self, (id, request): (u32, &Request), pages: Pages, now_ns: u64, ftl: &impl Running) {
         if let Some(tape) = &self.tape {
             // Padding is not a request of the workload.
             tape.issue(if request.mark.pad { u64::MAX } else { request.id }, now_ns, request.mark.fua);
@@ -19,7 +19,8 @@ impl Device {
         if let Some(moves) = &self.moves {
             moves.note(Move::Issue { request: (!request.mark.pad).then_some(request.id) });
             if request.op == Op::Read {
-                commands::note_read(moves, pages, self.buffer.as_deref(), ftl);
+                let entries = self.entries_of(id, request, pages);
+                commands::note_read(moves, (pages, entries), self.buffer.as_deref(), ftl);
             }
         }
         if let Some(lookups) = &mut self.lookups {
@@ -41,13 +42,16 @@ impl Device {
         work.clear();
         if self.attended {
             work.set_now(now_ns);
+            if pool[id].mark.map {
+                return self.begin_hand_out(id, now_ns, pool, ftl, work, done);
+            }
             if let Some(part) = self.waiting.sched.part(work) {
                 return self.begin_part((id, part), now_ns, pool, ftl, work, done);
             }
             if self.reads_buffer(pool[id].op, pool[id].pages) {
                 return self.begin_rest(id, now_ns, pool, ftl, work, done);
             }
-            self.tell(&pool[id], pool[id].pages, now_ns, ftl);
+            self.tell((id, &pool[id]), pool[id].pages, now_ns, ftl);
             self.discard(pool[id].op, pool[id].pages);
         }
         let request = &pool[id];
@@ -57,7 +61,7 @@ impl Device {
             fetch_for_batch(id, pool, ftl, work);
         }
         let misses = if request.mark.any() {
-            marked(ftl, op, pages, request.mark, work)
+            marked(ftl, op, pages, (request.mark, self.entries_of(id, request, pages)), work)
         } else {
             serve(ftl, op, pages, None, work)
         };
@@ -77,9 +81,9 @@ impl Device {
         }
     }
 
-    /// Issues a request, and charges the flash's work to its stream.
-    #[inline(never)] // keeps the path short where there are no tenants
-    pub(super) fn begin_charged(
+    /// Issues a request, charges the flash's work to its stream, and notes whether mappings were read for it.
+    #[inline(never)] // keeps the path short where there are no tenants, and the host holds no entries
+    pub(super) fn begin_noted(
         &mut self,
         id: u32,
         now_ns: u64,
@@ -89,8 +93,13 @@ impl Device {
         done: &mut Vec<u32>,
     ) {
         let (stream, before) = (pool[id].pages.stream, Share::of(work.counts()));
+        let mapped = work.counts().reads[Cause::Map];
         self.begin(id, now_ns, pool, ftl, work, done);
-        self.charge(stream, before, work);
+        // The entries that the host reads belong to nobody.
+        if !pool[id].mark.map {
+            self.charge(stream, before, work);
+        }
+        pool[id].device.fetched |= work.counts().reads[Cause::Map] > mapped;
     }
 
     /// Charges the work since `before` to a stream, if tenants are told apart.
@@ -168,11 +177,12 @@ impl Device {
                 buffer.hit(id, part);
                 if let Some(moves) = &self.moves {
                     moves.note(Move::Issue { request: Some(request.id) });
-                    commands::note_read(moves, part, Some(buffer), ftl);
+                    commands::note_read(moves, (part, &[]), Some(buffer), ftl);
                 }
             } else {
-                self.tell(request, part, now_ns, ftl);
-                misses += serve(ftl, Op::Read, part, Some(request.mark), work);
+                self.tell((id, request), part, now_ns, ftl);
+                let entries = self.entries_of(id, request, part);
+                misses += serve(ftl, Op::Read, part, Some((request.mark, entries)), work);
             }
             at += count;
         }
@@ -198,7 +208,7 @@ impl Device {
         };
         let issuing = pages.part(at, count);
         if self.buffer.is_none() || op != Op::Read {
-            self.tell(&pool[id], issuing, now_ns, ftl);
+            self.tell((id, &pool[id]), issuing, now_ns, ftl);
             self.discard(op, issuing);
         }
         if host.prefetch && (op == Op::Read || !ftl.updates_free()) {
@@ -213,7 +223,10 @@ impl Device {
                 Op::Read if self.buffer.is_some() => {
                     self.read_rest((id, &pool[id]), issuing, now_ns, ftl, work)
                 }
-                _ => serve(ftl, op, issuing, Some(mark), work),
+                _ => {
+                    let entries = self.entries_of(id, &pool[id], issuing);
+                    serve(ftl, op, issuing, Some((mark, entries)), work)
+                }
             };
             pool[id].misses += misses;
             unreadable = work.take_failure() && op == Op::Read;
@@ -241,35 +254,50 @@ fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut impl Running, work: &mut Work
     // A scheduler of the device may have let later members of the batch overtake this one; the slot of a member that
     // has completed may by now hold a request of another batch.
     let mut needs = std::iter::from_fn(|| {
-        let member = (at != NONE && pool[at].host.batch == batch).then(|| pool[at].pages)?;
+        let member = (at != NONE && pool[at].host.batch == batch).then(|| &pool[at])?;
         at = pool.behind(at);
-        Some(member)
+        // A read that carries entries needs no mapping.
+        Some(if member.mark.entries { Pages::NONE } else { member.pages })
     });
     ftl.prefetch(translation_page, &mut needs, work);
 }
 
 /// Runs a request that the host has marked, with the commands of cooperation that go before and after it.
 #[cold]
-fn marked(ftl: &mut impl Running, op: Op, pages: Pages, mark: Mark, work: &mut Work) -> u32 {
+fn marked(
+    ftl: &mut impl Running,
+    op: Op,
+    pages: Pages,
+    (mark, entries): (Mark, &[Entry]),
+    work: &mut Work,
+) -> u32 {
     let block = ftl.block_size().map_or(0, |size| pages.first / size.pages);
     if mark.begin {
         ftl.coop_issue(block, work);
     }
-    let misses = serve(ftl, op, pages, Some(mark), work);
+    let misses = serve(ftl, op, pages, Some((mark, entries)), work);
     if mark.end {
         ftl.coop_complete(block, work);
     }
     misses
 }
 
-/// Runs a request through the FTL; returns the number of its mapping-cache misses.
+/// Runs a request through the FTL, with its mark and the entries that it carries; returns the number of its
+/// mapping-cache misses.
 #[inline(always)] // for every request
-fn serve(ftl: &mut impl Running, op: Op, pages: Pages, mark: Option<Mark>, work: &mut Work) -> u32 {
+fn serve(
+    ftl: &mut impl Running,
+    op: Op,
+    pages: Pages,
+    mark: Option<(Mark, &[Entry])>,
+    work: &mut Work,
+) -> u32 {
     match (op, mark) {
         (Op::Read, None) => ftl.read(pages, work),
-        (Op::Read, Some(mark)) => ftl.read_marked(pages, mark, work),
+        (Op::Read, Some((mark, []))) => ftl.read_marked(pages, mark, work),
+        (Op::Read, Some((mark, entries))) => ftl.read_with(pages, entries, mark, work),
         (Op::Write, None) => ftl.write(pages, work),
-        (Op::Write, Some(mark)) => ftl.write_marked(pages, mark, work),
+        (Op::Write, Some((mark, _))) => ftl.write_marked(pages, mark, work),
         (Op::Trim, _) => ftl.trim(pages, work),
         (Op::Flush, _) => {
             ftl.flush(work);

@@ -6,7 +6,7 @@ use super::{COMMAND, Device};
 use crate::flash::media::Tape;
 use crate::flash::moves::{Move, Moves};
 use crate::ftl::{Locate, Running};
-use crate::request::{Pages, Pool};
+use crate::request::{Entry, Pages, Pool};
 use crate::util::NONE;
 use crate::workload::Op;
 
@@ -39,6 +39,9 @@ impl Device {
     /// Takes a request into the write buffer, if there is one, or into the queue.
     fn enter(&mut self, id: u32, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
         let Device { buffer: Some(buffer), tape, moves, .. } = self else { return self.join(id, pool, ftl) };
+        if pool[id].mark.map {
+            return self.join(id, pool, ftl);
+        }
         let notes = Notes { tape, moves, number: pool[id].id, now_ns };
         if pool[id].op == Op::Flush {
             notes.come();
@@ -63,7 +66,7 @@ impl Device {
             Taken::Answered | Taken::Refused => {
                 if let (Op::Read, Some(moves)) = (pool[id].op, &self.moves) {
                     moves.note(Move::Issue { request: Some(pool[id].id) });
-                    note_read(moves, pool[id].pages, self.buffer.as_deref(), ftl);
+                    note_read(moves, (pool[id].pages, &[]), self.buffer.as_deref(), ftl);
                 }
                 pool[id].failed |= taken == Taken::Refused;
                 if let Some(buffer) = &mut self.buffer {
@@ -180,13 +183,19 @@ impl Notes<'_> {
     }
 }
 
-/// Notes where a read finds its pages.
-pub(super) fn note_read(moves: &Moves, pages: Pages, buffer: Option<&Buffer>, ftl: &impl Locate) {
+/// Notes where a read finds its pages; it carries these entries, one for each page, or none.
+pub(super) fn note_read(
+    moves: &Moves,
+    (pages, entries): (Pages, &[Entry]),
+    buffer: Option<&Buffer>,
+    ftl: &impl Locate,
+) {
     for lpn in pages.first..pages.first + pages.pages {
+        let named = entries.get((lpn - pages.first) as usize).and_then(|&entry| ftl.slot_named(lpn, entry));
         // A version on its way to the flash already has its slot there.
         moves.note(match buffer.is_some_and(|buffer| buffer.is_dirty(lpn)) {
             true => Move::Kept { lpn },
-            false => Move::Read { lpn, slot: ftl.slot(lpn) },
+            false => Move::Read { lpn, slot: named.unwrap_or_else(|| ftl.slot(lpn)) },
         });
     }
 }

@@ -15,6 +15,8 @@ pub mod buffer;
 mod commands;
 pub mod controller;
 pub mod energy;
+mod entries;
+mod hand_out;
 mod ledger;
 mod lookups;
 pub mod own;
@@ -39,6 +41,7 @@ pub use array::{Array, Overlaps, Span, Stage, Used};
 use buffer::Buffer;
 use buffer::settings::Around;
 use controller::Controller;
+use entries::Entries;
 use ledger::Ledger;
 pub use ledger::Share;
 pub use lookups::Lookups;
@@ -83,6 +86,8 @@ pub struct Device {
     lookups: Option<Box<Lookups>>,
     /// Whose requests asked for the flash's work, if tenants are told apart.
     ledger: Option<Box<Ledger>>,
+    /// The mapping entries on their way to the host and back, if the host holds any.
+    entries: Option<Box<Entries>>,
     /// Whether a request that issues is passed to tape, moves or lookups, may issue in parts, or can meet errors.
     attended: bool,
 }
@@ -122,6 +127,7 @@ impl Device {
             moves: None,
             lookups: None,
             ledger: None,
+            entries: None,
         }
     }
 
@@ -311,8 +317,8 @@ impl Device {
         done: &mut Vec<u32>,
     ) {
         while let Some(id) = self.waiting.sched.next(&self.array, ftl, pool) {
-            if self.ledger.is_some() {
-                self.begin_charged(id, now_ns, pool, ftl, work, done);
+            if self.ledger.is_some() || self.entries.is_some() {
+                self.begin_noted(id, now_ns, pool, ftl, work, done);
                 continue;
             }
             // Opaque; otherwise the compiler keeps addresses on the stack for a second round, which is rare.

@@ -14,7 +14,7 @@ use super::{Ftl, MapStats, UnitSpace, with_ftl};
 use crate::flash::media::{Media, Tape};
 use crate::flash::moves::Moves;
 use crate::flash::{Cells, Work};
-use crate::request::{Mark, Pages};
+use crate::request::{Entry, Mark, Pages};
 use crate::util::codec::Encoder;
 use crate::util::{Bits, Stat};
 
@@ -95,6 +95,14 @@ faces! {
         };
         /// Reads as [`Serve::read`] does, but with this mark.
         fn read_marked(self: &mut Self, request: Pages, mark: Mark, work: &mut Work) -> u32;
+        /// Reads as [`Serve::read_marked`] does, with an entry for each page: a page whose entry is up to date is not
+        /// looked up.
+        fn read_with(self: &mut Self, request: Pages, entries: &[Entry], mark: Mark, work: &mut Work) -> u32 = {
+            self.read_marked(request, mark, work)
+        };
+        /// Appends the entries of these LPNs, which are in one subregion, to `entries`, after reading what of them is
+        /// only on flash.
+        fn hand_out(self: &mut Self, lpns: Range<u32>, entries: &mut Vec<Entry>, work: &mut Work) = {};
         /// Writes as [`Serve::write`] does, but with this mark.
         fn write_marked(self: &mut Self, request: Pages, mark: Mark, work: &mut Work) -> u32;
         /// Trims the pages of a request; returns the number of mapping-cache misses.
@@ -137,6 +145,9 @@ faces! {
         /// Returns the slot that holds the user data of an LPN, or `u32::MAX` if it has no data; slots are
         /// numbered LUN by LUN, block by block and page by page.
         fn slot(self: &Self, lpn: u32) -> u32;
+        /// Returns the slot that an LPN's entry names, numbered as by [`Locate::slot`]; `None` if the mapping has changed
+        /// since the entry was handed out.
+        fn slot_named(self: &Self, lpn: u32, entry: Entry) -> Option<u32> = { None };
         /// Returns the LUNs whose blocks are collected together with those of this LUN.
         fn reclaimed_with(self: &Self, lun: u32) -> Range<u32> = { lun..lun + 1 };
         /// Begins to load into the CPU cache the state that a write of this LPN will change; called when a request for
@@ -209,6 +220,9 @@ faces! {
         /// Puts data in place before time 0: writes these LPNs in the order given; their mapping is then on flash and
         /// not cached. An FTL that maps blocks keeps each page at its offset.
         fn prefill(self: &mut Self, lpns: &[u32], work: &mut Work);
+        /// Prepares to hand entries to the host by subregions of this many pages, none of which has been handed out; 0: no
+        /// entry will be handed out. This is for runs only: a saved state has no part of it.
+        fn serve_host_map(self: &mut Self, subregion: u32) = {};
         /// If `ftl.free_blocks` says so, treats blocks of user data that were never written as closed and empty
         /// from now on.
         fn close_unwritten(self: &mut Self) = {};

@@ -16,6 +16,8 @@ pub trait FlashTranslation:
 {
     /// Whether there are translation pages on flash, and a mapping cache over them.
     const MAPS_ON_FLASH: bool = false;
+    /// Whether the host may hold mapping entries of the FTL.
+    const HANDS_OUT: bool = false;
     /// Whether the FTL has log blocks, which are merged with data blocks that are mapped as whole blocks.
     const IS_HYBRID: bool = false;
     /// Whether the FTL maps whole blocks; these go to the LUNs in turn, whatever `ftl.allocation` says.
@@ -119,6 +121,11 @@ pub fn typed(name: &str, visitor: impl Typed) {
 /// Whether the chosen FTL has a mapping cache over translation pages on flash.
 pub fn maps_on_flash(settings: &Settings) -> bool {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::MAPS_ON_FLASH)
+}
+
+/// Whether the host may hold mapping entries of the chosen FTL.
+pub fn hands_out(settings: &Settings) -> bool {
+    with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::HANDS_OUT)
 }
 
 /// Whether the chosen FTL maps whole blocks, with or without log blocks.

@@ -25,8 +25,8 @@ pub use faces::{
     Cooperate, Follow, Idle, Inspect, Locate, LookUp, Police, Prepare, Refreshed, Running, Serve, Survive,
 };
 pub use kinds::{
-    FlashTranslation, Typed, check, gathers, is_hybrid, keeps_trims, maps_blocks, maps_on_flash, typed,
-    unit_bytes,
+    FlashTranslation, Typed, check, gathers, hands_out, is_hybrid, keeps_trims, maps_blocks, maps_on_flash,
+    typed, unit_bytes,
 };
 pub(crate) use kinds::{served_by, stripe};
 pub use map::pages::MapStats;

@@ -25,6 +25,8 @@ pub(crate) struct Slots {
     pub valid: Bits,
     /// The medium, which is kept in check mode and for a follower of the data.
     medium: Option<Box<Medium>>,
+    /// The owners whose slot has changed since [`Slots::forget_changes`], if the host holds mapping entries.
+    changed: Option<Box<Bits>>,
 }
 
 impl Clone for Slots {
@@ -34,6 +36,7 @@ impl Clone for Slots {
             spare: self.spare.clone(),
             valid: self.valid.clone(),
             medium: self.medium.clone(),
+            changed: self.changed.clone(),
         }
     }
 }
@@ -43,7 +46,8 @@ impl Slots {
     pub(crate) fn new(owners: u32, slots: u32) -> Slots {
         let mut map = vec![0; owners as usize];
         memory::prepare(&mut map, false);
-        Slots { map, spare: vec![0; slots as usize], valid: Bits::new(slots as usize), medium: None }
+        let (spare, valid) = (vec![0; slots as usize], Bits::new(slots as usize));
+        Slots { map, spare, valid, medium: None, changed: None }
     }
 
     /// Prepares the map's memory for a device on which most owners have data.
@@ -60,7 +64,27 @@ impl Slots {
     /// Sets an owner's slot, or removes it if `slot` is [`NONE`]; returns the previous slot.
     #[inline]
     pub(crate) fn set(&mut self, owner: u32, slot: u32) -> u32 {
+        if let Some(changed) = &mut self.changed {
+            changed.set(owner);
+        }
         !std::mem::replace(&mut self.map[owner as usize], !slot)
+    }
+
+    /// From now on, notes which owners' slots change, or no longer does.
+    pub(crate) fn note_changes(&mut self, keep: bool) {
+        self.changed = keep.then(|| Box::new(Bits::new(self.map.len())));
+    }
+
+    /// Notes that the slots of the owners from `first` up to `end` count as unchanged from now on.
+    pub(crate) fn forget_changes(&mut self, first: u32, end: u32) {
+        if let Some(changed) = &mut self.changed {
+            changed.take(first, end);
+        }
+    }
+
+    /// Whether an owner's slot has changed since [`Slots::forget_changes`].
+    pub(crate) fn has_changed(&self, owner: u32) -> bool {
+        self.changed.as_ref().is_some_and(|changed| changed.get(owner))
     }
 
     /// Begins to load the map entry of an owner into the CPU cache, if there is such an owner.

@@ -1,5 +1,6 @@
 //! Checks of several keys of workload and host against each other.
 
+mod held;
 mod load;
 mod tenants;
 
@@ -14,6 +15,7 @@ pub(crate) fn check(settings: &Settings, values: &Values) -> Result<(), Contradi
     let Settings { workload, host, .. } = settings;
     replay(workload, host.queue_depth)?;
     merges(settings)?;
+    held::check(settings)?;
     generator(workload, settings.user_bytes(), settings, values)?;
     tenants::check(settings)
 }
@@ -35,6 +37,7 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     let clients = !recorded && settings.tenants.0.is_empty();
     let merges = settings.host.merge_limit.map_or(clients, |limit| limit > 0);
     found.unless(merges, &["host.merge_boundary"], "nothing merges (host.merge_limit)");
+    held::ignored(settings, found);
     tenants::ignored(settings, found);
     crate::workload::settings::ignored(&settings.workload, found);
 }

@@ -5,7 +5,9 @@ mod arrivals;
 pub mod awareness;
 mod blocks;
 pub(crate) mod check;
+pub mod held;
 mod lane;
+mod lent;
 mod merge;
 mod replay;
 pub mod sched;
@@ -28,6 +30,7 @@ use crate::request::Pool;
 use crate::util::{NONE, Stat};
 use crate::workload::{Op, SourceError};
 use blocks::{Blocks, Surroundings};
+use held::Held;
 use lane::Lane;
 use merge::Merging;
 use tenancy::Tenancy;
@@ -46,6 +49,8 @@ pub struct Host {
     reshapes: bool,
     /// State kept for a scheduler that works on whole flash blocks ([`Needs::blocks`]).
     blocks: Blocks,
+    /// The part of the device's map that the host holds, if it holds any.
+    held: Option<Box<Held>>,
 }
 
 impl Host {
@@ -68,6 +73,7 @@ impl Host {
             lane: first,
             needs,
             blocks,
+            held: Held::new(settings, device.logical_pages()),
         }
     }
 
@@ -101,20 +107,22 @@ impl Host {
         self.lanes().map(Lane::waiting).sum()
     }
 
-    /// Returns the number of requests, including the device's own but not padding, that have arrived but not completed.
+    /// Returns the number of requests, including the device's own but not those of the host, that have arrived but not
+    /// completed.
     pub fn under_way(&self) -> usize {
-        self.pool.count() - self.blocks.pads as usize
+        self.pool.count() - self.blocks.pads as usize - self.loads_under_way()
     }
 
     /// Returns the number of commands that went to the device besides the workload's requests, and the bytes of their
-    /// data: padding, and all but the last part of a write that was cut, whose data are the workload's.
+    /// data: padding, mapping entries, and all but the last part of a write that was cut, whose data are the workload's.
     pub fn beside(&self) -> [u64; 2] {
-        self.blocks.beside
+        let ([commands, bytes], [loads, entries]) = (self.blocks.beside, self.held_traffic());
+        [commands + loads, bytes + entries]
     }
 
     /// Whether requests of the host's own may outlast the requests of the workload.
     pub fn pads(&self) -> bool {
-        self.needs.blocks
+        self.needs.blocks || self.held.is_some()
     }
 
     /// Returns the next request for the device at a moment when it has room.
@@ -135,6 +143,11 @@ impl Host {
         if self.is_held() || arrivals.holds(now_ns) {
             return Ok(None);
         }
+        if self.held.is_some()
+            && let Some(load) = self.begin_load(now_ns)
+        {
+            return Ok(Some(load));
+        }
         let id = if self.tenancy.is_some() {
             self.next_of_tenants(now_ns, arrivals, device)?
         } else if let Some(id) = self.lane.chosen.pop(&mut self.pool) {
@@ -152,6 +165,7 @@ impl Host {
         if self.needs.blocks {
             self.blocks.handed_over(id, &mut self.pool);
         }
+        self.lend_entries(id);
         Ok(Some(id))
     }
 
@@ -332,6 +346,7 @@ impl Host {
     /// Determines what the scheduler needs to know about a request's mapping.
     #[inline(never)] // keeps the path short for schedulers that need nothing
     fn classify(&mut self, id: u32, device: &impl DeviceView) {
+        let has_entries = self.has_entries(id);
         let request = &mut self.pool[id];
         if self.needs.translation_pages && request.pages.pages > 0 {
             request.host.translation_page = device.translation_page(request.pages.first);
@@ -339,7 +354,7 @@ impl Host {
         // A request without pages cannot hit a mapping; polled awareness counts its admission.
         let updates = request.op != Op::Read;
         let cached = self.needs.hits && self.awareness.classify(request.pages, updates, device);
-        request.host.hit = cached && request.pages.pages > 0;
+        request.host.hit = (cached || has_entries) && request.pages.pages > 0;
     }
 
     /// Cuts a write that covers several flash blocks, and admits its parts, which do not merge; returns whether the

@@ -67,6 +67,8 @@ section! {
         /// Requests do not merge across multiples of this size; under irbw, padding and coop, writes never
         /// merge across the end of a flash block.
         merge_boundary: Option<u64> = "host.merge_boundary", bytes(512, 1 << 40) or "none", "none";
+        /// The part of the device's map that the host holds.
+        map: crate::host::held::keys::Keys;
         /// Keys of the arbiters.
         arbiters: crate::host::arbiter::Own;
         /// Keys of the schedulers.

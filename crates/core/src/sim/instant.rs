@@ -150,6 +150,9 @@ impl Simulation<'_> {
         let Simulation { device, host, feed, ftl, done, now_ns, .. } = self;
         with_ftl!(ftl, ftl => {
             let Some(id) = host.next(*now_ns, feed, ftl)? else { return Ok(false) };
+            if host.pool[id].mark.entries {
+                device.carry(id, host.entries_of(id));
+            }
             device.accept(id, *now_ns, &mut host.pool, ftl, done);
         });
         Ok(true)
@@ -187,7 +190,11 @@ impl Simulation<'_> {
             self.look(observer)?;
         }
         for index in 0..self.done.len() {
-            let Some(id) = self.host.finish(self.done[index], self.now_ns) else { continue };
+            let id = self.done[index];
+            if self.host.holds_map() && self.host.note_completed(id, self.device.handed_out()) {
+                continue;
+            }
+            let Some(id) = self.host.finish(id, self.now_ns) else { continue };
             let checked = self.check.is_some().then(|| self.host.pool[id].pages);
             self.complete_one(id, observer);
             if let Some(pages) = checked {

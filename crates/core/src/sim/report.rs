@@ -223,6 +223,7 @@ impl Simulation<'_> {
             .then(|| EraseMap::new(&self.ftl, settings.flash.luns(), settings.flash.lun_name()));
         let entry_bytes = u64::from(settings.ftl.entry_bytes);
         report.add_own([("scheduler", self.host.stats()), ("device", self.device.stats())]);
+        report.add_own([("host_map", self.host.held_stats())]);
         report.add_own(self.ftl.stats().into_iter().chain(self.device.tasks.stats()));
         report.miss_curve =
             self.device.lookups().map(|lookups| MissCurves::new(lookups, entry_bytes, unit_bytes));

@@ -7,7 +7,7 @@ use super::tenants::Tenants;
 use super::{Awake, Observer, Prepared, RunError, Simulation, prepare};
 use crate::clock::NEVER;
 use crate::device::{Device, Used};
-use crate::ftl::{LookUp, Prepare};
+use crate::ftl::{Ftl, LookUp, Prepare};
 use crate::host::{Above, Arrivals, Host, Replayed, Several, Submitted};
 use crate::metrics::{Recorder, Report};
 use crate::settings::Settings;
@@ -60,6 +60,15 @@ fn first_arrival_ns(feed: &Feed) -> Option<u64> {
         Feed::Submitted(_) => None,
         _ if feed.next_ns() == NEVER => Some(0),
         _ => Some(feed.next_ns()),
+    }
+}
+
+/// Prepares device and FTL for a host that holds mapping entries, or for one that holds none.
+fn serve_host_map(host: &Host, device: &mut Device, ftl: &mut Ftl) {
+    let (subregion, most) = host.held_sizes().unwrap_or_default();
+    ftl.serve_host_map(subregion);
+    if subregion > 0 {
+        device.take_entries(most);
     }
 }
 
@@ -122,6 +131,7 @@ impl<'a> Simulation<'a> {
         prepare::begin_errors(settings, &mut work);
         let lpns = ftl.logical_pages();
         let mut device = Device::new(settings);
+        serve_host_map(&host, &mut device, &mut ftl);
         prepare::set_steps(settings, &device, host.pads(), &mut work);
         if let Some(tape) = tape {
             device.keep_tape(tape);

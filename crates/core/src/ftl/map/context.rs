@@ -53,6 +53,16 @@ impl Context<'_> {
         self.work.load(log.addresses.lun(slot), log.addresses.nand_page(slot), Cause::Map)
     }
 
+    /// Reads a translation unit on behalf of the host, past the cache: all of its NAND page, or the unit's share of it.
+    pub(crate) fn read_out(&mut self, unit: u32) {
+        self.work.chain();
+        if self.pages.log.is_serial() {
+            self.load_unit(unit);
+        } else {
+            self.read(unit);
+        }
+    }
+
     /// Programs a translation page with all its entries as they are now; `updated` of them are new to flash.
     pub(super) fn program(&mut self, page: u32, updated: u32) {
         self.program_but(page, updated, |_| false);

@@ -220,6 +220,7 @@ impl LeaFtl {
 
 impl Translation for LeaFtl {
     const ON_FLASH: bool = true;
+    const HAS_ENTRIES: bool = false;
 
     fn new(settings: &Settings, space: &UnitSpace) -> LeaFtl {
         let keys = settings.ftl.own.leaftl.clone();

@@ -16,6 +16,9 @@ pub trait Translation: Sized {
     /// Whether translation pages exist at all.
     const ON_FLASH: bool;
 
+    /// Whether translation pages name the slot of each LPN, so that the host may hold entries of them.
+    const HAS_ENTRIES: bool = Self::ON_FLASH;
+
     /// The key that sets the size of a translation unit.
     const UNIT_KEY: &'static str = "flash.page";
 

@@ -10,7 +10,7 @@ use crate::ftl::map::translation::Translation;
 use crate::ftl::map::units::UnitSpace;
 use crate::ftl::placement::FrontCount;
 use crate::ftl::{Cooperate, Follow, Inspect, Locate, LookUp, Police};
-use crate::request::Pages;
+use crate::request::{Entry, Pages};
 use crate::util::{Bits, NONE, Stat};
 
 impl<T: Translation> Locate for PageMapped<T> {
@@ -38,6 +38,10 @@ impl<T: Translation> Locate for PageMapped<T> {
 
     fn slot(&self, lpn: u32) -> u32 {
         self.data.addresses.slot_on_flash(self.slots.of(lpn))
+    }
+
+    fn slot_named(&self, lpn: u32, entry: Entry) -> Option<u32> {
+        self.is_current(lpn, entry).then(|| self.data.addresses.slot_on_flash(entry.slot))
     }
 
     fn reclaimed_with(&self, lun: u32) -> Range<u32> {
@@ -106,7 +110,8 @@ impl<T: Translation> Inspect for PageMapped<T> {
         let logs = [("gc", &self.data), ("translation_gc", self.pages.log())];
         let of_logs = logs.map(|(part, log)| (part, log.victims.stats()));
         let parts = [("ftl", self.translation.stats()), ("placement", self.data.placement_stats())];
-        parts.into_iter().chain(of_logs).collect()
+        let handed = self.handed.as_ref().map(|handed| ("host_map", handed.stats()));
+        parts.into_iter().chain(of_logs).chain(handed).collect()
     }
 
     fn front_counts(&self) -> Vec<FrontCount> {
@@ -150,6 +155,7 @@ impl<T: Translation> Police for PageMapped<T> {
     }
 
     fn verify_request(&self, request: Pages) -> Result<(), String> {
+        self.handed.as_ref().map_or(Ok(()), |handed| handed.verify())?;
         (request.first..request.first + request.pages).try_for_each(|lpn| {
             self.data.verify_owner(&self.slots, lpn)?;
             if T::ON_FLASH {
@@ -162,6 +168,7 @@ impl<T: Translation> Police for PageMapped<T> {
     }
 
     fn verify(&self) -> Result<(), String> {
+        self.handed.as_ref().map_or(Ok(()), |handed| handed.verify())?;
         self.data.verify(&self.slots)?;
         self.pages.log().verify(self.pages.slots())?;
         for block in 0..self.pool.count() {

@@ -1,6 +1,8 @@
 //! Page-mapped FTLs: one log of user data, whose addresses an exchangeable mapping cache resolves.
 
 mod durable;
+mod hand_out;
+mod handed;
 mod inspect;
 pub mod layout;
 mod recover;
@@ -26,6 +28,7 @@ use crate::ftl::slots::Slots;
 use crate::ftl::{FlashTranslation, Prepare, wear};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, Divider};
+use handed::Handed;
 use layout::{Layout, shapes};
 
 /// Whether a host's flush is a mapping flush.
@@ -66,6 +69,8 @@ pub struct PageMapped<T> {
     background: Option<GcBackground>,
     /// A deliberate defect, for tests.
     flaw: Flaw,
+    /// What the host holds of the map, if it holds anything.
+    handed: Option<Box<Handed>>,
     /// LPNs that a prefetch brings in, in the order in which they are needed; `seen` marks their places in the
     /// translation page.
     missing: Vec<u32>,
@@ -94,6 +99,7 @@ impl<T: Translation> PageMapped<T> {
             refused: 0,
             background: None,
             flaw: Flaw::None,
+            handed: None,
             missing: Vec::with_capacity(layout.space.entries as usize),
             seen: Bits::new(layout.space.entries as usize),
         }
@@ -189,6 +195,7 @@ impl<T: Translation> PageMapped<T> {
 
 impl<T: Translation> FlashTranslation for PageMapped<T> {
     const MAPS_ON_FLASH: bool = T::ON_FLASH;
+    const HANDS_OUT: bool = T::HAS_ENTRIES;
 
     fn new(settings: &Settings, check: bool, work: &mut Work) -> PageMapped<T> {
         let (layout, [data, map]) = shapes::<T>(settings);
@@ -303,6 +310,12 @@ impl<T: Translation> Prepare for PageMapped<T> {
         self.data.use_cache();
         self.pages.log_mut().forget_numbers();
         self.pages.stats = MapStats::default();
+    }
+
+    fn serve_host_map(&mut self, subregion: u32) {
+        let kept = subregion > 0 && T::ON_FLASH;
+        self.slots.note_changes(kept);
+        self.handed = kept.then(|| Box::new(Handed::new(self.lpns, subregion)));
     }
 
     fn choose_by_speed(&mut self, placement: &str, settings: &Settings, cells: &Cells) {

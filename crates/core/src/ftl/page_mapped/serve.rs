@@ -1,12 +1,14 @@
 //! How a page-mapped FTL serves reads and writes; each is charged to its cause: the host itself, or padding.
 
+use std::ops::Range;
+
 use super::PageMapped;
 use crate::flash::{Cause, Work};
 use crate::ftl::log::Under;
 use crate::ftl::map::context::Context;
 use crate::ftl::map::translation::Translation;
 use crate::ftl::{Idle, Refreshed, Serve, background};
-use crate::request::{Mark, Pages};
+use crate::request::{Entry, Mark, Pages};
 use crate::util::NONE;
 
 impl<T: Translation> PageMapped<T> {
@@ -37,15 +39,24 @@ impl<T: Translation> PageMapped<T> {
         self.append(lpn, cause, work);
     }
 
-    /// Reads the pages of a request, charged to `cause`; returns the number of misses.
+    /// Reads the pages of a request, charged to `cause`; returns the number of misses. If there are entries, one for each
+    /// page, pages whose entry is up to date are not looked up.
     #[inline]
-    pub(super) fn read_for(&mut self, request: Pages, cause: Cause, work: &mut Work) -> u32 {
+    pub(super) fn read_for(
+        &mut self,
+        request: Pages,
+        entries: &[Entry],
+        cause: Cause,
+        work: &mut Work,
+    ) -> u32 {
         let end = request.first + request.pages;
         let mut misses = 0;
         let mut read_up_to = request.first;
         for lpn in request.first..end {
             work.chain_for(lpn);
-            misses += self.translate(lpn, end - lpn - 1, false, work);
+            if entries.is_empty() || !self.uses(lpn, entries[(lpn - request.first) as usize]) {
+                misses += self.translate(lpn, end - lpn - 1, false, work);
+            }
             if lpn >= read_up_to {
                 let count = if self.by_page.get() == 1 { 1 } else { self.together(lpn, end) };
                 self.read_data(lpn, count, cause, work);
@@ -89,7 +100,7 @@ impl<T: Translation> PageMapped<T> {
 
 impl<T: Translation> Serve for PageMapped<T> {
     fn read(&mut self, request: Pages, work: &mut Work) -> u32 {
-        self.read_for(request, Cause::Host, work)
+        self.read_for(request, &[], Cause::Host, work)
     }
 
     fn write(&mut self, request: Pages, work: &mut Work) -> u32 {
@@ -110,7 +121,15 @@ impl<T: Translation> Serve for PageMapped<T> {
     }
 
     fn read_marked(&mut self, request: Pages, mark: Mark, work: &mut Work) -> u32 {
-        self.read_for(request, if mark.pad { Cause::Pad } else { Cause::Host }, work)
+        self.read_for(request, &[], if mark.pad { Cause::Pad } else { Cause::Host }, work)
+    }
+
+    fn read_with(&mut self, request: Pages, entries: &[Entry], mark: Mark, work: &mut Work) -> u32 {
+        self.read_for(request, entries, if mark.pad { Cause::Pad } else { Cause::Host }, work)
+    }
+
+    fn hand_out(&mut self, lpns: Range<u32>, entries: &mut Vec<Entry>, work: &mut Work) {
+        self.hand_over(lpns, entries, work);
     }
 
     fn write_marked(&mut self, request: Pages, mark: Mark, work: &mut Work) -> u32 {
