@@ -3,7 +3,7 @@
 use ftlab_conformance as common;
 
 use common::{Log, bursts, checked, pages, small};
-use ftlab_core::host::{Placed, settings::Queues};
+use ftlab_core::host::{Placed, Sender, settings::Queues};
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::{Replay, Settings};
 use ftlab_core::sim::{Completion, Prepared, run_tenants};
@@ -18,6 +18,7 @@ fn with_tenants(settings: &Settings, names: &[&str]) -> Settings {
     let tenant = |name: &&str| Tenant {
         name: (*name).to_owned(),
         workload: settings.workload.clone(),
+        clients: false,
         own: Own::default(),
     };
     let mut settings = settings.clone();
@@ -29,16 +30,16 @@ fn with_tenants(settings: &Settings, names: &[&str]) -> Settings {
 /// report, and the completions in the order of their ids.
 fn shared(settings: &Settings, loads: &[Vec<Record>]) -> (Report, Vec<Completion>) {
     let ranges = settings.tenants.ranges(settings.user_bytes(), PAGE);
-    let mut sources: Vec<Box<dyn Source + Send>> = Vec::new();
+    let mut senders = Vec::new();
     for (number, (load, range)) in (0..).zip(loads.iter().zip(&ranges)) {
         let own = &settings.tenants.0[usize::from(number)];
         let start_ns = if own.workload.replay == Replay::Open { own.own.start_ns } else { 0 };
         let load: Box<dyn Source + Send> = Box::new(load.clone().into_iter());
-        sources.push(Box::new(Placed::new(load, range.from, start_ns, number)));
+        senders.push(Sender::Source(Box::new(Placed::new(load, range.from, start_ns, number))));
     }
     let mut log = Log::default();
     let prepared = Prepared::new(settings, &mut log, true).expect("nothing fails");
-    let report = run_tenants(settings, prepared, &mut sources, &mut log).expect("every invariant holds");
+    let report = run_tenants(settings, prepared, &mut senders, &mut log).expect("every invariant holds");
     log.0.sort_by_key(|completion| completion.id);
     (report, log.0)
 }

@@ -69,6 +69,9 @@ pub trait Above: Arrivals + Account {
 
     /// Whether the feed was waiting for its requests to be taken, and can go on now that they have been.
     fn goes_on(&self) -> bool;
+
+    /// Lets no more requests come, except for those that the host has.
+    fn stop(&mut self, _now_ns: u64) {}
 }
 
 /// The counts of a feed above the block layer, and the promises that it has made.

@@ -7,7 +7,7 @@ use crate::host::arbiter;
 use crate::host::sched::needs;
 use crate::host::settings::{Queues, Settings};
 use crate::workload::settings::{By, Replay, Workload, ignored as ignored_by};
-use crate::workload::tenants::{MOST, PLACEHOLDER, Tenant, has_load, path_of};
+use crate::workload::tenants::{MOST, PLACEHOLDER, Tenant, has_load, of_tenant, path_of};
 
 /// Refuses keys of a tenant whose name is the one that stands for all names, and which has no load.
 pub(super) fn names(values: &Values) -> Result<(), Contradiction> {
@@ -66,21 +66,15 @@ pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
 
 /// Checks a tenant's load, which has `bytes` of addresses.
 fn load(tenant: &Tenant, bytes: u64, settings: &Settings) -> Result<(), Contradiction> {
-    let Tenant { name, workload, own } = tenant;
-    if workload.trace.is_none() && workload.synthetic.is_none() {
-        let message =
-            "the tenant has no load: name a trace, or the requests of a generator (synthetic.requests)";
+    let Tenant { name, workload, clients, own } = tenant;
+    if workload.trace.is_none() && workload.synthetic.is_none() && !clients {
+        let message = "the tenant has no load: name a trace, the requests of a generator (synthetic.requests), a \
+                       benchmark (benchmark.kind) or a fio job (fio_job)";
         return fail(path_of(name, "trace"), message.into());
     }
     let depth = own.queue_depth.unwrap_or(settings.host.queue_depth);
     let checked = replay(workload, depth).and_then(|()| generator(workload, bytes, settings, &Values::new()));
     checked.map_err(|fault| of_tenant(name, fault))
-}
-
-/// Lets a message about a key of `[workload]` be about a tenant's.
-fn of_tenant(name: &str, Contradiction { key, message }: Contradiction) -> Contradiction {
-    let own = key.strip_prefix("workload.").map_or(key, |leaf| path_of(name, leaf));
-    Contradiction { key: own, message: message.replace("workload.", &format!("tenant.{name}.")) }
 }
 
 /// Refuses schedulers that work on the blocks of all requests where each tenant has a queue of its own.
