@@ -130,9 +130,8 @@ METRICS = (
 
 def _tenant(name: str) -> Metric:
     def get(result: dict[str, Any]) -> Number:
-        found = (tenant for tenant in result.get("tenants") or () if tenant["name"] == name)
-        slowdown: Number = next(found, {}).get("slowdown")
-        return slowdown
+        slowdowns = {tenant["name"]: tenant.get("slowdown") for tenant in result.get("tenants") or ()}
+        return slowdowns.get(name)
 
     return Metric("slowdown", name, f"slowdown {name}", "factor", "low", f"tenants.{name}.slowdown", get)
 

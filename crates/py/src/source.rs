@@ -6,7 +6,7 @@ use std::time::Instant;
 use ftlab_core::config::ByteRange;
 use ftlab_core::util::Bits;
 use ftlab_core::workload::settings::By;
-use ftlab_core::workload::tenants::Tenant;
+use ftlab_core::workload::tenants::{Tenant, told_of};
 use ftlab_core::workload::{Record, Source, SourceError, SourceSummary};
 use ftlab_files::Load;
 use ftlab_files::clients::{Clients, fio};
@@ -181,7 +181,11 @@ pub fn of_tenants(settings: &Settings, only: Option<&str>) -> Result<(Vec<Load>,
         }
         let options =
             Options { go_on: go_on(&raised), capacity_bytes: Some(bytes), ..Options::from_settings(&own) };
-        Ok(Load::Source(open_raising(&own, bytes, &options, None, &raised)?))
+        let source = open_raising(&own, bytes, &options, None, &raised);
+        source.map(Load::Source).map_err(|fault| match fault {
+            Fault::User(text) => Fault::User(told_of(&tenant.name, &text)),
+            other => other,
+        })
     };
     let loads = (0..).zip(tenants.iter().zip(ranges)).map(open).collect::<Result<_, _>>()?;
     Ok((loads, raised))

@@ -8,6 +8,7 @@ use crate::clock::NEVER;
 use crate::host::settings::Settings;
 use crate::metrics::{Done, Report};
 use crate::request::{Pool, Request};
+use crate::workload::tenants::told_of;
 use crate::workload::{Record, Source, SourceError, SourceSummary};
 
 /// What sends a tenant's requests.
@@ -42,6 +43,15 @@ struct Load<'a> {
     blocked: bool,
     /// When a source of the tenant's stops sending, ns.
     end_ns: u64,
+}
+
+/// Lets a source's error be about a tenant.
+#[cold]
+fn of_tenant(name: &str, error: SourceError) -> SourceError {
+    match error {
+        SourceError::Input(text) => SourceError::Input(told_of(name, &text)),
+        other => other,
+    }
 }
 
 impl Load<'_> {
@@ -127,7 +137,8 @@ impl<'a> Several<'a> {
                 Sender::Source(source) => {
                     let depth = own.queue_depth.unwrap_or(settings.host.queue_depth);
                     let replay = (tenant.workload.replay, depth, own.start_ns);
-                    Requests::Replayed(Replayed::of_tenant(&mut **source, settings, replay)?)
+                    let replayed = Replayed::of_tenant(&mut **source, settings, replay);
+                    Requests::Replayed(replayed.map_err(|error| of_tenant(&tenant.name, error))?)
                 }
                 Sender::Above(above) => {
                     let range = (ranges[usize::from(number)], page_bytes);
@@ -175,6 +186,9 @@ impl<'a> Several<'a> {
     #[inline]
     fn look_at(&mut self, at: usize) {
         let due_ns = self.loads[at].next_ns();
+        if due_ns == self.due_ns[at] {
+            return;
+        }
         self.due_ns[at] = due_ns;
         if (due_ns, at) < (self.next.1, self.next.0) {
             self.next = (at, due_ns);
@@ -226,7 +240,8 @@ impl Arrivals for Several<'_> {
         let at = self.next.0;
         let load = &mut self.loads[at];
         let number = self.arrived + 1 - self.merged;
-        let id = on!(&mut load.requests, it => it.take_as(number, arrival_ns, pool))?;
+        let id = on!(&mut load.requests, it => it.take_as(number, arrival_ns, pool));
+        let id = id.map_err(|error| of_tenant(&load.name, error))?;
         load.end_if_over();
         self.arrived += 1;
         self.look_at(at);

@@ -153,7 +153,12 @@ impl Section for Tenants {
 /// Lets a message about a key of `[workload]` be about a tenant's.
 pub fn of_tenant(name: &str, Contradiction { key, message }: Contradiction) -> Contradiction {
     let own = key.strip_prefix("workload.").map_or(key, |leaf| path_of(name, leaf));
-    Contradiction { key: own, message: message.replace("workload.", &format!("tenant.{name}.")) }
+    Contradiction { key: own, message: told_of(name, &message) }
+}
+
+/// Returns a message about a load as one about a tenant's: it names the tenant's keys.
+pub fn told_of(name: &str, message: &str) -> String {
+    message.replace("workload.", &format!("tenant.{name}."))
 }
 
 /// Returns the path of a tenant's key, for messages.
