@@ -87,7 +87,7 @@ fn pages_of(record: &Record, page_bytes: u64) -> u64 {
 fn beyond(record: &Record, capacity_bytes: u64) -> String {
     format!(
         "{} B at byte {} ({}) are beyond the user capacity of {capacity_bytes} B ({})\n  \
-         --out-of-range compact packs the touched pages densely, wrap takes page numbers \
+         workload.out_of_range = \"compact\" packs the touched pages densely, \"wrap\" takes page numbers \
          modulo the capacity\n  or choose a larger device (flash.blocks_per_plane)",
         record.size,
         record.offset,
