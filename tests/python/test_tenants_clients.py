@@ -91,8 +91,8 @@ def test_mistakes_name_the_tenants_keys(cli: Cli, config: str, more: str, messag
     run = cli("run", config, "--set", more)
     assert run.returncode == 2 and message in run.stderr, run.stderr
     assert (
-        "Traceback" not in run.stderr and "workload.trace" not in run.stderr or "workload.benchmark" in more
-    )
+        "Traceback" not in run.stderr and "workload.trace" not in run.stderr
+    ) or "workload.benchmark" in more
 
 
 def test_keys_of_a_benchmark_that_is_not_chosen_are_named(cli: Cli, config: str, tmp_path: Path) -> None:

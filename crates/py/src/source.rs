@@ -125,11 +125,19 @@ pub fn once(settings: &Settings) -> Result<Opened, Fault> {
     Ok(Opened { source, raised })
 }
 
-/// Returns the options of the configuration's fio job file that are skipped; empty if no job file is chosen or the
-/// file cannot be read, which the run will report.
+/// Returns the options of the configuration's fio job files that are skipped; empty if no job file is chosen or the
+/// files cannot be read, which the run will report.
 pub fn passed_over(settings: &Settings) -> Vec<&'static str> {
-    let text = settings.workload.fio_job.as_ref().map(|path| ftlab_config::read_text(path, "fio job file"));
-    text.and_then(Result::ok).map(|text| fio::passed_over(&text)).unwrap_or_default()
+    let own = settings.tenants.0.iter().filter_map(|tenant| tenant.workload.fio_job.as_ref());
+    let texts =
+        own.chain(&settings.workload.fio_job).map(|path| ftlab_config::read_text(path, "fio job file"));
+    let mut skipped = Vec::new();
+    for option in texts.flatten().flat_map(|text| fio::passed_over(&text)) {
+        if !skipped.contains(&option) {
+            skipped.push(option);
+        }
+    }
+    skipped
 }
 
 /// Returns the clients of a load that has `user_bytes` of a device, if a benchmark or a fio job is chosen instead of a
