@@ -78,12 +78,12 @@ def test_a_tenant_alone_is_the_run_without_tenants(cli: Cli, config: str) -> Non
     ("more", "message"),
     [
         ("tenant.mail.range=0B..1MiB", "tenant.mail.benchmark.kind: postmark needs"),
-        ("tenant.mail.range=0B..64KiB", "tenant.mail"),
+        ("tenant.mail.range=0B..64KiB", "tenant.mail.range=0B..64KiB: too small for a file system"),
         ("host.page_cache=0B", "tenant.mail.benchmark.kind: postmark writes through the page cache"),
         ("tenant.mail.trace=a.csv", "tenant.mail.benchmark.kind: a benchmark is given as well as a trace"),
         ("tenant.jobs.fio_job=none.fio", "none.fio"),
         ("tenant.jobs.range=0B..1MiB", "the jobs' files take"),
-        ("tenant.mail.benchmark.ageing_runs=2", "tenant.mail.benchmark.ageing_runs: 2 of 2 runs"),
+        ("tenant.mail.benchmark.ageing_runs=2", "tenant.mail.benchmark.ageing_runs=2: 2 of 2 runs"),
         ("workload.benchmark.kind=dbench", "tenants ([tenant.NAME]); remove one"),
     ],
 )

@@ -181,7 +181,7 @@ def test_slices_name_their_tenants(tmp_path: Path, by_stream: bool) -> None:
         assert {one.name for one in drawn[name]} <= {f"read ({name})", f"write ({name})"}
     others = [one for one in trace.slices if not trace.names[one.track].startswith("requests of ")]
     kinds = {one.name.removesuffix(f" ({of[one.args['request']]})") for one in others}
-    assert {"read host", "program host", "data in", "data out", "command", "answer"} <= kinds
+    assert {"read host", "program host", "data in", "data out"} <= kinds
     assert all("(" not in kind for kind in kinds)
 
 

@@ -197,8 +197,11 @@ fn check(settings: &Settings) -> Result<(), Contradiction> {
     let ranges = settings.tenants.ranges(settings.user_bytes(), settings.ftl.logical_page_bytes.into());
     for (number, (tenant, range)) in (0..).zip(tenants.iter().zip(ranges)) {
         let (own, bytes) = (settings.of_tenant(number), range.to - range.from);
-        let checked = file_system(&own, bytes).and_then(|()| chosen::load(&own, bytes));
-        checked.map_err(|fault| tenants::of_tenant(&tenant.name, fault))?;
+        if let Err(fault) = file_system(&own, bytes) {
+            let message = format!("too small for a file system (host.page_cache): {}", fault.message);
+            return Err(Contradiction { key: tenants::path_of(&tenant.name, "range"), message });
+        }
+        chosen::load(&own, bytes).map_err(|fault| tenants::of_tenant(&tenant.name, fault))?;
     }
     Ok(())
 }
