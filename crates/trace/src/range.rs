@@ -205,7 +205,7 @@ mod tests {
         assert!(
             text.starts_with("4097 B at byte 4096 (4 KiB) are beyond the user capacity of 8192 B (8 KiB)\n")
         );
-        assert!(text.contains("--out-of-range compact") && text.contains("wrap takes"));
+        assert!(text.contains("workload.out_of_range = \"compact\"") && text.contains("\"wrap\" takes"));
     }
 
     #[test]
