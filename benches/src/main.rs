@@ -17,6 +17,7 @@ mod closed_forms;
 mod drive;
 mod limit;
 mod msftl;
+mod tenants;
 mod theory;
 
 use std::process::{Command, ExitCode};
@@ -140,7 +141,7 @@ const CASES: &[Case] = &[
 
 /// Returns all cases.
 fn cases() -> impl Iterator<Item = &'static Case> {
-    CASES.iter().chain(drive::CASES)
+    CASES.iter().chain(tenants::CASES).chain(drive::CASES)
 }
 
 /// Returns the preset map-plus with these keys and those that every case has.
@@ -223,8 +224,11 @@ fn measure_limit(requests: u64, gibibytes: u64) {
 
 fn measure(case: &Case, requests: u64, own: &[(&str, &str)]) {
     let settings = settings(case.name, case.common.iter().chain(case.keys).chain(own));
-    let mut source = uniform(&settings, requests);
-    let report = run(&settings, &mut source, &mut (), false).expect("a sound run");
+    let report = if settings.tenants.0.is_empty() {
+        run(&settings, &mut uniform(&settings, requests), &mut (), false).expect("a sound run")
+    } else {
+        tenants::run(&settings, requests)
+    };
     let cpu = cpu_seconds();
     let physical = settings.flash.pages();
     let operations: u64 = report.flash.reads.total() + report.flash.programs.total();

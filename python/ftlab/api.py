@@ -129,6 +129,7 @@ def compare(
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
     collect: bool = False,
     check: bool = False,
+    alone: bool = False,
     jobs: int | None = None,
     progress: bool = False,
     load_state: str | os.PathLike[str] | None = None,
@@ -144,6 +145,7 @@ def compare(
         set: overrides for all variants, as for `run`.
         collect: keep every request of every variant.
         check: verify every invariant after every operation (slow).
+        alone: run each tenant of each variant alone too, as for `run`.
         jobs: number of variants to run at a time; by default the number of cores.
         progress: show progress on standard error.
         load_state: as for `run`, for every variant.
@@ -160,7 +162,7 @@ def compare(
     plan = prepare(config, vary, overrides_of(set, {**keywords, **overrides}), "vary")
     with Reporter(tasks=len(plan.variants), quiet=not progress) as reporter:
         options = RunOptions(collect=collect, check=check, load_state=load_state, chunks=rows)
-        return plan.run(reporter, options, jobs=jobs)
+        return plan.run(reporter, options, jobs=jobs, alone=alone)
 
 
 def presets() -> dict[str, str]:

@@ -21,6 +21,7 @@ from ftlab.studies.axes import Axis, Choice
 from ftlab.studies.declaration import study_of
 from ftlab.studies.executor import Group, Threads
 from ftlab.studies.plan import Run, check_varied, combinations, ignored, notes_of
+from ftlab.tenants import with_slowdowns
 
 if TYPE_CHECKING:
     import altair as alt
@@ -74,11 +75,13 @@ class Plan:
         *,
         jobs: int | None = None,
         for_fio: bool = False,
+        alone: bool = False,
     ) -> Comparison:
         """Runs all variants, ``jobs`` at a time (default: as many as there are cores).
 
         ``options``, except for their callbacks, apply to each variant. ``for_fio`` keeps the figures that
-        `Comparison.to_fio` computes from the requests, but not the requests.
+        `Comparison.to_fio` computes from the requests, but not the requests. ``alone`` runs each tenant of
+        each variant alone too.
 
         Raises:
             UserError, InternalError: the error of the first variant (in order) that failed.
@@ -99,6 +102,9 @@ class Plan:
                 )
                 try:
                     result = run_config(variant.config, own)
+                    if alone:
+                        # The variants are on all cores already.
+                        result = with_slowdowns(result, variant.config, own, jobs=1)
                     if for_fio:
                         result.fio_digest(drop_requests=not options.collect)
                 except (UserError, InternalError) as error:

@@ -758,7 +758,7 @@ class Fields(Section):
     """Greatest c(i) - least a(i), over all requests; while requests are under way, up to now."""
     throughput_bytes_per_s: float
     """(bytes of completed reads + bytes of completed writes) x 10^9 / elapsed_ns."""
-    tenants: list[dict[str, str | int | Parts | float | TenantFlash | float]] | None
+    tenants: list[dict[str, Any]] | None
     """What each tenant asked for and got, where there are tenants."""
     beside_tenants: TenantFlash | None
     """The flash's work for the device's own tasks, which no tenant's request asked for."""

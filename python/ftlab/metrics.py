@@ -128,15 +128,50 @@ METRICS = (
 """Rows of the table, in order."""
 
 
+def _tenant(name: str) -> Metric:
+    def get(result: dict[str, Any]) -> Number:
+        slowdowns = {tenant["name"]: tenant.get("slowdown") for tenant in result.get("tenants") or ()}
+        return slowdowns.get(name)
+
+    return Metric("slowdown", name, f"slowdown {name}", "factor", "low", f"tenants.{name}.slowdown", get)
+
+
+def _fairness(field: str, better: Literal["low", "high"]) -> Metric:
+    def get(result: dict[str, Any]) -> Number:
+        value: Number = result.get("fairness", {}).get(field)
+        return value
+
+    name = field.replace("_", " ")
+    return Metric("tenants", name, name, "factor", better, f"fairness.{field}", get)
+
+
+FAIRNESS = (
+    _fairness("unfairness", "low"),
+    _fairness("fairness", "high"),
+    _fairness("weighted_speedup", "high"),
+    _fairness("harmonic_speedup", "high"),
+)
+"""Rows for results of which each tenant also ran alone, after a row with the slowdown of each tenant."""
+
+
+def _of_tenants(results: Sequence[dict[str, Any]]) -> list[Metric]:
+    """Returns the metrics of tenants that also ran alone, in the order of the results; none if none did."""
+    ran = (result for result in results if "fairness" in result)
+    names = dict.fromkeys(tenant["name"] for result in ran for tenant in result["tenants"])
+    return [*map(_tenant, names), *FAIRNESS] if names else []
+
+
 def metrics_of(results: Sequence[dict[str, Any]]) -> list[Metric]:
-    """Returns the metrics of results: those that every result has, energy if any result has it, and a metric
-    for each figure that the results' parts report about themselves, in the order of the results.
+    """Returns the metrics of results: those that every result has, energy if any result has it, those of
+    tenants if they also ran alone, and a metric for each figure that the results' parts report about
+    themselves, in the order of the results.
     """
     found = {
         (line["part"], line["name"]): line for result in results for line in result.get("own_legend", ())
     }
     own = [_own(part, name, line["unit"]) for (part, name), line in found.items()]
-    return [*METRICS, *(ENERGY if any("energy" in result for result in results) else ()), *own]
+    energy = ENERGY if any("energy" in result for result in results) else []
+    return [*METRICS, *energy, *_of_tenants(results), *own]
 
 
 def _own(part: str, name: str, unit: str) -> Metric:

@@ -223,7 +223,7 @@ def _placement(data: dict[str, Any]) -> list[str]:
 
 
 def _tenants(data: dict[str, Any]) -> list[str]:
-    """Returns two lines for each tenant, and one that compares their slowdowns if each also ran alone."""
+    """Returns lines for each tenant, and one that compares their slowdowns if each also ran alone."""
     tenants = data.get("tenants")
     if tenants is None:
         return []
@@ -240,7 +240,7 @@ def _tenants(data: dict[str, Any]) -> list[str]:
         line += f", 99th={duration(tail)}, max={duration(latency['max_ns'])}" if tail is not None else ""
         if tenant.get("slowdown") is not None:
             line += f"; alone mean={duration(tenant['alone_mean_ns'])}, slowdown {tenant['slowdown']:.3f}"
-        lines.append(line)
+        lines += [line, *(f"    {seen}" for seen in _benchmark(tenant))]
     compared = data.get("fairness")
     if compared is not None and compared["fairness"] is not None:
         lines.append(

@@ -22,10 +22,11 @@ NO_TENANTS = (
 )
 
 
-def with_slowdowns(result: Result, config: Config, options: RunOptions) -> Result:
+def with_slowdowns(result: Result, config: Config, options: RunOptions, *, jobs: int | None = None) -> Result:
     """Runs each tenant of a result alone on the same device; returns the result with the slowdowns.
 
-    A tenant that completed no read or write, together or alone, has no slowdown and does not count.
+    ``jobs`` of them run at a time (default: as many as there are cores). A tenant that completed no read or
+    write, together or alone, has no slowdown and does not count.
 
     Raises:
         UserError: the result has no tenants.
@@ -39,7 +40,7 @@ def with_slowdowns(result: Result, config: Config, options: RunOptions) -> Resul
     each = run_all(
         lambda tenant: run_config(config, replace(alone, only=tenant["name"])),
         tenants,
-        jobs=None,
+        jobs=jobs,
         stop=lambda: None,
     )
     slowdowns = [_slowdown(tenant, run.to_dict()) for tenant, run in zip(tenants, each, strict=True)]

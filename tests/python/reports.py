@@ -26,6 +26,8 @@ SECTIONS = (
         "distribution",
         "percentiles",
         "parts",
+        "tenants",
+        "tenant-shares",
         "time",
         "waf",
         "waf-time",

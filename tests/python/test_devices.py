@@ -106,6 +106,5 @@ def test_copies_has_every_ftl_with_a_placement() -> None:
     assert ignore == {"bast", "fast"}
     (copies,) = (each for each in PAPER.figures if each.id == "copies")
     (ftl,) = (axis for axis in copies.axes if axis.name == "ftl")
-    # LeaFTL came after the study.
-    assert set(ftl.labels) == set(kinds) - ignore - {"leaftl"}
+    assert set(ftl.labels) == set(kinds) - ignore
     assert not [note for each in runs("copies") for note in each.config.notes() if "placement" in note]

@@ -214,8 +214,11 @@ def test_clients_are_tenants_by_their_exports(tmp_path: Path, cli: Cli) -> None:
     with served(tmp_path, *DEVICES["dftl"], *more, "--speed", "100") as device:
         device.shell(WRITES)
         device.shell('URI = URI.replace("///?", "///stream-2?")\n' + WRITES)
-        shown = " ".join(cli.ok("top").split())
-        assert "tenant requests" in shown, shown
+        lines = [line.split() for line in cli.ok("top").splitlines()]
+        at = next(at for at, words in enumerate(lines) if words[:2] == ["tenant", "requests"])
+        rows = [words for words in lines[at + 1 :] if words and words[0] in ("0", "2")]
+        assert [words[0] for words in rows] == ["0", "2"], lines
+        assert rows[0][1] == rows[1][1] != "0"
     tenants = device.result["tenants"]
     assert [tenant["name"] for tenant in tenants] == ["0", "2"]
     assert tenants[0]["bytes_written"] == tenants[1]["bytes_written"] > 0

@@ -100,10 +100,23 @@ def test_the_written_configuration_is_the_same(tmp_path: Path) -> None:
         ("[host]\nscheduler = 'padding'\nqueues = 'per-tenant'", "whole flash blocks"),
         ("[tenant.third]", "[tenant.third]: empty; a tenant needs a load"),
         ("[tenant.NAME]\nweight = 3", "NAME stands for the name of your tenant"),
-        ("[tenant.third]\nfio_job = 'a.fio'", "two.toml:12: tenant.third.fio_job: unknown key"),
+        ("[tenant.third]\nstreams = 'volume'", "two.toml:12: tenant.third.streams: unknown key"),
+        (
+            "[tenant.third]\nwieght = 2",
+            "two.toml:12: tenant.third.wieght: unknown key; did you mean tenant.third.weight?",
+        ),
+        (
+            "[tenant.third.synthetic]\nrequests = 9\nregion = '64KiB'\nread_sizes = '128KiB/1'",
+            "two.toml:14: tenant.third.synthetic.read_sizes: a request of 128KiB does not fit",
+        ),
+        (
+            "[tenant.third]\ntrace = 'far.csv'",
+            'tenant.third.out_of_range = "compact" packs the touched pages densely',
+        ),
     ],
 )
 def test_mistakes_are_found_where_they_are(cli: Cli, more: str, message: str, tmp_path: Path) -> None:
+    (cli.directory / "far.csv").write_text("time_ns,op,offset,size\n0,R,1073741824000,4096\n")
     kind = 'preset = "coop-fast"' if "padding" in more else 'preset = "map-plus"'
     run = cli("run", of(TWO.replace('preset = "map-plus"', kind) + more + "\n", tmp_path))
     assert run.returncode == 2 and message in run.stderr, run.stderr
@@ -144,7 +157,7 @@ def test_a_file_with_tenants_fits_the_schema(tmp_path: Path) -> None:
     import jsonschema  # type: ignore[import-untyped]
 
     jsonschema.validate(tomllib.loads(TWO), ftlab.schema())
-    for wrong in ("[tenant.a]\nwieght = 1", "[tenant.a]\nfio_job = 'a.fio'"):
+    for wrong in ("[tenant.a]\nwieght = 1", "[tenant.a]\nstreams = 'volume'"):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(tomllib.loads(wrong), ftlab.schema())
 

@@ -156,6 +156,35 @@ def test_shows_every_request(tmp_path: Path) -> None:
     assert trace.counters["pending queue"][-1][1] == 0
 
 
+@pytest.mark.parametrize("by_stream", [False, True], ids=["tables", "streams"])
+def test_slices_name_their_tenants(tmp_path: Path, by_stream: bool) -> None:
+    """Each tenant has a track for its requests, and every slice that runs for a request names its tenant."""
+    load = {"device.link": "1GB/s", "flash.transfer": "2.5ns"}
+    if by_stream:
+        rows = "".join(f"{at * 400_000},{'RW'[at % 2]},{at % 50 * 4096},4096,{at % 3}\n" for at in range(300))
+        (tmp_path / "s.csv").write_text("time_ns,op,offset,size,stream\n" + rows)
+        load |= {"workload.tenants": "by-stream", "workload.trace": str(tmp_path / "s.csv")}
+        names = ["0", "1", "2"]
+    else:
+        names = ["one", "two"]
+        load |= {f"tenant.{name}.synthetic.requests": "150" for name in names}
+    result = ftlab.run("map-plus", set={**GEOMETRY, **load}, timeline=tmp_path / "t.pftrace", collect=True)
+    trace = Trace(tmp_path / "t.pftrace")
+    trace.check_no_overlap()
+    of = {row["id"]: names[row["stream"]] for row in result.requests.to_dicts()}
+    drawn = {name: trace.on(f"requests of {name}") for name in names}
+    assert not trace.on("requests")
+    for name in names:
+        assert {one.args["request"] for one in drawn[name]} == {
+            at for at, tenant in of.items() if tenant == name
+        }
+        assert {one.name for one in drawn[name]} <= {f"read ({name})", f"write ({name})"}
+    others = [one for one in trace.slices if not trace.names[one.track].startswith("requests of ")]
+    kinds = {one.name.removesuffix(f" ({of[one.args['request']]})") for one in others}
+    assert {"read host", "program host", "data in", "data out"} <= kinds
+    assert all("(" not in kind for kind in kinds)
+
+
 def test_window(tmp_path: Path) -> None:
     whole = run(tmp_path)[1]
     longest = max(whole.on("requests"), key=lambda one: one.end - one.begin)

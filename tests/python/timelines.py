@@ -77,7 +77,7 @@ class Trace:
             }
             if event.type == BEGIN:
                 [category] = event.category_iids
-                name = texts["event_names"][event.name_iid]
+                name = event.name or texts["event_names"][event.name_iid]
                 kind = texts["event_categories"][category]
                 new = Slice(event.track_uuid, name, kind, time, args, list(event.flow_ids))
                 if stack:

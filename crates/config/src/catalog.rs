@@ -74,6 +74,18 @@ impl Catalog {
         }
     }
 
+    /// Returns the keys that the tenant may have below whose table a path is; none if it is below no tenant's table.
+    pub fn of_tenant(&self, path: &str) -> Vec<&'static str> {
+        let named = path.strip_prefix("tenant.").and_then(|rest| rest.split_once('.'));
+        let Some((name, _)) = named.filter(|(name, _)| is_name(name)) else { return Vec::new() };
+        let leaf = |key: &Key| {
+            let own = key.path.strip_prefix("tenant.").and_then(|rest| rest.split_once('.'));
+            let of_load = key.path.strip_prefix("workload.").filter(|_| tenants::may_have(key.path));
+            own.map(|(_, leaf)| leaf).or(of_load)
+        };
+        self.keys.iter().filter_map(leaf).map(|leaf| tenants::path_of(name, leaf)).collect()
+    }
+
     /// Whether this path names a table.
     pub fn is_table(&self, path: &str) -> bool {
         let known = |path: &str| self.tables.iter().any(|table| table == path);

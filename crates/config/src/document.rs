@@ -6,6 +6,7 @@ use crate::suggest::{self, nearest};
 use crate::table::check_nesting;
 use crate::value::{self, Literal};
 use ftlab_core::config::Value;
+use ftlab_core::workload::tenants;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -91,7 +92,8 @@ impl Reader<'_> {
         let path = joined(prefix, name.get_ref());
         match value.get_ref() {
             DeValue::Table(inner) if inner.is_empty() && self.catalog.is_table(&path) => {
-                let message = format!("[{path}]: empty; a tenant needs a load: trace, or synthetic.requests");
+                let message =
+                    format!("[{path}]: empty; a tenant needs a load: one of {}", tenants::LOADS.join(", "));
                 self.fail(name.span(), &message, &[])
             }
             DeValue::Table(_) => self.not_a_table(&path, name.span()),

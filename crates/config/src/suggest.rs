@@ -36,7 +36,11 @@ pub(crate) struct Advice {
 /// Looks for the key meant by `path`.
 pub(crate) fn key(catalog: &Catalog, path: &str) -> Advice {
     let (table, leaf) = (table_of(path), leaf_of(path));
-    let paths = || catalog.keys.iter().map(|key| key.path);
+    let of_tenant = catalog.of_tenant(path);
+    let paths = || match of_tenant.is_empty() {
+        true => catalog.keys.iter().map(|key| key.path).collect::<Vec<_>>().into_iter(),
+        false => of_tenant.clone().into_iter(),
+    };
     let known_table = table.is_empty() || catalog.is_table(table);
     let same_leaf: Vec<&'static str> = paths().filter(|known| leaf_of(known) == leaf).collect();
     let in_table = || paths().filter(|known| table_of(known) == table);
@@ -63,7 +67,12 @@ pub(crate) fn key(catalog: &Catalog, path: &str) -> Advice {
 
 /// Returns "\[host\] has queue_depth, scheduler, ...".
 pub(crate) fn keys_of(catalog: &Catalog, table: &str) -> String {
-    let names: Vec<_> = catalog.in_table(table).map(|key| leaf_of(key.path)).collect();
+    let of_tenant = catalog.of_tenant(&format!("{table}."));
+    let of_table = of_tenant.into_iter().filter(|path| table_of(path) == table).map(leaf_of);
+    let mut names: Vec<_> = of_table.collect();
+    if names.is_empty() {
+        names.extend(catalog.in_table(table).map(|key| leaf_of(key.path)));
+    }
     if table.is_empty() {
         format!("outside tables: preset, {}; tables: {}", names.join(", "), tables(catalog))
     } else {

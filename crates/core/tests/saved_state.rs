@@ -244,12 +244,13 @@ fn a_slow_file_is_read_whole() {
     assert!(saved(&settings, &loaded) == bytes);
 }
 
-const KINDS: [(&str, u64); 7] = [
+const KINDS: [(&str, u64); 8] = [
     ("page", 7947159103024752941),
     ("dftl", 5723906855699325419),
     ("cdftl", 6640842305399454959),
     ("tpftl", 778313063219969117),
     ("msftl", 17609027011336494699),
+    ("leaftl", 14991805840206898899),
     ("bast", 5054186864432612121),
     ("fast", 6254313841254445321),
 ];

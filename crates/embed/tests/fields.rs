@@ -32,6 +32,9 @@ A quotient without a denominator is `null`.
 /// Upper bound on the characters in a line of the Python file.
 const WIDTH: usize = 110;
 
+/// Upper bound on the number of types that are listed for the values of a dictionary.
+const MOST_TYPES: usize = 8;
+
 fn python_type(kind: &Kind, declared: &Declared) -> String {
     match kind {
         Kind::Int => "int".into(),
@@ -48,7 +51,9 @@ fn python_type(kind: &Kind, declared: &Declared) -> String {
                 let mut types: Vec<_> =
                     fields.iter().map(|field| python_type(&field.kind, declared)).collect();
                 types.dedup();
-                format!("list[dict[str, {}]]", types.join(" | "))
+                // As many types as fill a line would say little.
+                let any = if types.len() > MOST_TYPES { "Any".into() } else { types.join(" | ") };
+                format!("list[dict[str, {any}]]")
             }
             inner => format!("list[{}]", python_type(inner, declared)),
         },

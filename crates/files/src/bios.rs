@@ -85,12 +85,17 @@ impl FileHost {
     /// would fail (as with ext4 and errors=remount-ro).
     #[cold]
     pub(super) fn fail(&mut self) {
+        self.end_clients();
+        self.stats.fail(self.now_ns);
+    }
+
+    /// Ends all clients; what they have not yet handed over is never sent.
+    pub(super) fn end_clients(&mut self) {
         self.live = 0;
         let waits = |&&(id, number): &&(u32, u64)| self.bios[id].waits == number;
         self.in_flight -= self.outbox.iter().filter(waits).count() as u32;
         self.outbox.clear();
         self.waiting = None;
-        self.stats.fail(self.now_ns);
     }
 
     /// Completes the block I/Os of a request; `first` is the first of them.

@@ -13,15 +13,15 @@ impl Clients {
         Some(parameters.clients(settings.seed))
     }
 
-    /// Returns the clients for the jobs of a fio job file.
+    /// Returns the clients for the jobs of a fio job file, which have `user_bytes` of a device.
     ///
     /// # Errors
     /// A message that says what does not fit the configuration.
-    pub fn of_jobs(jobs: &[Job], settings: &Settings) -> Result<Clients, String> {
-        let places = fio::files(jobs, settings.user_bytes())?;
+    pub fn of_jobs(jobs: &[Job], settings: &Settings, user_bytes: u64) -> Result<Clients, String> {
+        let places = fio::files(jobs, user_bytes)?;
         let files = (0..).zip(&places).filter(|(worker, place)| place.owner == *worker);
         let needed: u128 = files.map(|(_, place)| u128::from(place.file)).sum();
-        if let Some(free) = settings.data_bytes() {
+        if let Some(free) = settings.data_bytes(user_bytes) {
             let share = |extent| matches!(extent, Extent::Percent(_));
             if let Some(job) = jobs.iter().find(|job| share(job.size) || share(job.offset)) {
                 return Err(format!(
@@ -43,10 +43,9 @@ impl Clients {
                     job.name
                 ));
             }
-            if needed > u128::from(settings.user_bytes()) {
+            if needed > u128::from(user_bytes) {
                 return Err(format!(
-                    "size: the jobs' files take {needed} B together, the device has {} B",
-                    settings.user_bytes()
+                    "size: the jobs' files take {needed} B together, the device has {user_bytes} B"
                 ));
             }
         }
@@ -54,16 +53,25 @@ impl Clients {
     }
 }
 
+fn fail(key: &'static str, message: String) -> Result<(), Contradiction> {
+    Err(Contradiction { key, message })
+}
+
 /// Checks that the benchmark fits the rest of the configuration.
 ///
 /// # Errors
 /// [`Contradiction`] naming the key to change.
 pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
-    let fail = |key, message: String| Err(Contradiction { key, message });
+    if settings.files.benchmark.is_some() && !settings.tenants.0.is_empty() {
+        return fail("workload.benchmark.kind", TWO.into());
+    }
+    load(settings, settings.user_bytes())
+}
+
+/// Checks that the benchmark of a load fits `user_bytes` of a device, and that there is no other load.
+pub(super) fn load(settings: &Settings, user_bytes: u64) -> Result<(), Contradiction> {
     let workload = &settings.workload;
-    let tenants = !settings.tenants.0.is_empty();
-    let others =
-        [workload.trace.is_some(), workload.synthetic.is_some(), workload.fio_job.is_some(), tenants];
+    let others = [workload.trace.is_some(), workload.synthetic.is_some(), workload.fio_job.is_some()];
     if workload.fio_job.is_some() && (others[0] || others[1]) {
         let message = "a fio job is given as well as a trace (workload.trace) or a generator \
                        (workload.synthetic.requests); remove one of the two";
@@ -72,10 +80,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
     let Some(bench) = &settings.files.benchmark else { return Ok(()) };
     let kind = "workload.benchmark.kind";
     if others.contains(&true) {
-        let message = "a benchmark is given as well as a trace (workload.trace), a generator \
-                       (workload.synthetic.requests), a fio job (workload.fio_job) or tenants ([tenant.NAME]); remove one \
-                       of the two";
-        return fail(kind, message.into());
+        return fail(kind, TWO.into());
     }
     if settings.files.page_cache_bytes == 0 {
         let message = format!(
@@ -103,18 +108,21 @@ pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
         );
         return fail("workload.benchmark.request", message);
     }
-    space(settings, bench)
+    space(settings, bench, user_bytes)
 }
 
+const TWO: &str = "a benchmark is given as well as a trace (workload.trace), a generator \
+    (workload.synthetic.requests), a fio job (workload.fio_job) or tenants ([tenant.NAME]); remove one of the two";
+
 /// Checks that the files and the file system's own blocks fit.
-fn space(settings: &Settings, bench: &Parameters) -> Result<(), Contradiction> {
+fn space(settings: &Settings, bench: &Parameters, user_bytes: u64) -> Result<(), Contradiction> {
     let files = match bench.kind {
         Kind::PostMark => u128::from(bench.files) * 2,
         Kind::SysBench | Kind::FileBench => 1,
         Kind::DBench => u128::from(bench.clients),
     };
     let needed = files * u128::from(bench.file_size);
-    let free = settings.data_bytes().unwrap_or(0);
+    let free = settings.data_bytes(user_bytes).unwrap_or(0);
     // Deleted files keep their blocks until the journal has committed, hence a quarter more.
     if needed * 5 / 4 > u128::from(free) {
         let message = format!(

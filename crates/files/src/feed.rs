@@ -87,6 +87,14 @@ impl Above for FileHost {
         self.taken && self.live > 0 && self.outbox.is_empty()
     }
 
+    fn stop(&mut self, now_ns: u64) {
+        if self.live > 0 {
+            self.now_ns = now_ns;
+            self.end_clients();
+            self.stats.stop(now_ns);
+        }
+    }
+
     /// # Errors
     /// [`SourceError::Input`] if the workload cannot go on: there is no room, or no time passes.
     fn tick(&mut self, now_ns: u64) -> Result<(), SourceError> {

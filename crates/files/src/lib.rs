@@ -20,6 +20,7 @@ pub mod fs;
 mod ops;
 pub mod settings;
 mod stats;
+mod tenants;
 mod transfers;
 mod writeback;
 
@@ -39,12 +40,13 @@ use ftlab_core::util::{NONE, Slab};
 use ops::Active;
 use settings::{Files, Settings};
 use stats::Stats;
+pub use tenants::{Load, run_tenants};
 use writeback::Commit;
 
 /// Makes a simulation of these clients, with a file system and a page cache, above the device of `settings`.
 pub fn simulation(settings: &Settings, prepared: Prepared, clients: Clients) -> Simulation<'static> {
     let (block_bytes, check) = (prepared.block_bytes(settings), prepared.check);
-    let host = FileHost::new(settings, clients, block_bytes, settings.results.histograms, check);
+    let host = FileHost::new(settings, clients, settings.user_bytes(), block_bytes, check);
     Simulation::below(settings, prepared, Box::new(host))
 }
 
@@ -153,17 +155,16 @@ pub struct FileHost {
 }
 
 impl FileHost {
-    /// Makes the host of these clients, above a device with flash blocks of this many bytes; with `histograms`, the
-    /// result shows the bins of the latencies.
+    /// Makes the host of these clients, above `user_bytes` of a device with flash blocks of `block_bytes`.
     pub fn new(
         settings: &Settings,
         clients: Clients,
+        user_bytes: u64,
         block_bytes: u64,
-        histograms: bool,
         check: bool,
     ) -> FileHost {
         let count = clients.clients.len() as u32;
-        let fs = Fs::new(settings.files.mkfs(), (settings.user_bytes() / BLOCK) as u32, count);
+        let fs = Fs::new(settings.files.mkfs(), (user_bytes / BLOCK) as u32, count);
         let mut config = settings.files.clone();
         let cooperates = needs(&settings.host.scheduler).cooperation;
         let policy;
@@ -194,8 +195,8 @@ impl FileHost {
             throttled: 0,
             steps: 0,
             scratch: Vec::new(),
-            check: check.then(|| Check::new(settings.user_bytes() / PAGE, paging)),
-            stats: Stats::new(&clients, histograms),
+            check: check.then(|| Check::new(user_bytes / PAGE, paging)),
+            stats: Stats::new(&clients, settings.results.histograms),
             clients: (0..).zip(clients.clients).map(ClientState::new).collect(),
             fs,
         };

@@ -1,13 +1,15 @@
 //! All settings of a run, and the keys of `[host]` above the block layer: page cache, file system and their host.
 
 use crate::cache::{FlushPolicy, PAGE};
+use crate::chosen;
 use crate::clients::Parameters;
 use crate::fs::{BLOCK, Mkfs};
-use ftlab_core::config::section::keys;
 use ftlab_core::config::section::{ANY_TIME, OPERATION, bytes, share};
+use ftlab_core::config::section::{Switched, defaults, keys};
 use ftlab_core::config::{Contradiction, Ignored, Kind, over, section};
 use ftlab_core::config::{Key, Section, Values};
 use ftlab_core::settings as core;
+use ftlab_core::workload::tenants::{self, Tenants};
 
 section! {
     /// Everything that a run reads. The settings of each layer are a field of the layer above; a function
@@ -18,6 +20,26 @@ section! {
         below: core::Settings;
         /// File system and page cache.
         files: Files;
+        /// The benchmarks of tenants.
+        benchmarks: Benchmarks;
+    }
+}
+
+/// The benchmark of each tenant that has one, in the order of the tenants' names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Benchmarks(pub Vec<(String, Parameters)>);
+
+/// A tenant's keys are those of `[workload.benchmark]` under another name.
+impl Section for Benchmarks {
+    fn declare(_: &mut Vec<Key>) {}
+
+    fn read(values: &Values) -> Benchmarks {
+        let benchmark = |(name, stated): (String, Values)| {
+            let mut values = defaults::<Parameters>();
+            values.extend(stated);
+            Some((name, Parameters::read_if_on(&values)?))
+        };
+        Benchmarks(tenants::stated(values).into_iter().filter_map(benchmark).collect())
     }
 }
 
@@ -26,7 +48,7 @@ over!(Settings, below: core::Settings);
 /// Supplies the file host's defaults.
 impl From<core::Settings> for Settings {
     fn from(below: core::Settings) -> Settings {
-        Settings { below, files: Files::default() }
+        Settings { below, files: Files::default(), benchmarks: Benchmarks::default() }
     }
 }
 
@@ -49,19 +71,41 @@ impl Settings {
     /// Returns the keys that the chosen parts ignore, each with the reason.
     pub fn ignored(&self) -> Vec<Contradiction> {
         let mut found = Ignored::default();
-        let clients = self.files.benchmark.is_some() || self.workload.fio_job.is_some();
+        let of_tenants = self.tenants.0.iter().any(|tenant| tenant.clients);
+        let clients = self.files.benchmark.is_some() || self.workload.fio_job.is_some() || of_tenants;
         let none = "a trace or a generator enters below the page cache; \
                     clients are workload.benchmark.kind and workload.fio_job";
         found.section::<Files>(clients, &["workload.benchmark.kind"], none);
         let cached = self.files.page_cache_bytes > 0;
         found.unless(cached, &CACHE, "there is no page cache (host.page_cache)");
+        for tenant in &self.tenants.0 {
+            let mut of_load = Ignored::default();
+            let chosen = self.benchmarks.0.iter().any(|(name, _)| *name == tenant.name);
+            let none = "there is no benchmark (workload.benchmark.kind)";
+            of_load.section::<Parameters>(chosen, &["workload.benchmark.kind"], none);
+            let own = of_load.into_vec().into_iter().map(|one| tenants::of_tenant(&tenant.name, one));
+            own.for_each(|one| found.add(one));
+        }
         let below = self.below.ignored().into_vec();
         found.into_vec().into_iter().chain(below).collect()
     }
 
-    /// Returns the bytes for data in the file system, if there is one.
-    pub(super) fn data_bytes(&self) -> Option<u64> {
-        Some(self.files.mkfs()?.data_bytes(self.user_bytes()))
+    /// Returns the bytes for data in a file system on `user_bytes`, if there is one.
+    pub(super) fn data_bytes(&self, user_bytes: u64) -> Option<u64> {
+        Some(self.files.mkfs()?.data_bytes(user_bytes))
+    }
+
+    /// Returns the settings of the tenant with this number, as those of a load that has a device for itself. Tenants
+    /// with the same generator draw other numbers.
+    pub fn of_tenant(&self, number: u16) -> Settings {
+        let tenant = &self.tenants.0[usize::from(number)];
+        let mut own = self.clone();
+        own.workload = tenant.workload.clone();
+        own.tenants = Tenants::default();
+        own.seed = self.seed.wrapping_add(number.into());
+        let benchmark = self.benchmarks.0.iter().find(|(name, _)| *name == tenant.name);
+        own.files.benchmark = benchmark.map(|(_, parameters)| parameters.clone());
+        own
     }
 }
 
@@ -146,8 +190,21 @@ const LEAST: u64 = 256;
 /// Checks the keys of page cache and file system, and whether the benchmark fits them.
 fn check(settings: &Settings) -> Result<(), Contradiction> {
     page_cache(&settings.files)?;
-    file_system(settings)?;
-    super::chosen::check(settings)
+    let tenants = &settings.tenants.0;
+    if tenants.is_empty() {
+        file_system(settings, settings.user_bytes())?;
+    }
+    chosen::check(settings)?;
+    let ranges = settings.tenants.ranges(settings.user_bytes(), settings.ftl.logical_page_bytes.into());
+    for (number, (tenant, range)) in (0..).zip(tenants.iter().zip(ranges)) {
+        let (own, bytes) = (settings.of_tenant(number), range.to - range.from);
+        if let Err(fault) = file_system(&own, bytes) {
+            let message = format!("too small for a file system (host.page_cache): {}", fault.message);
+            return Err(Contradiction { key: tenants::path_of(&tenant.name, "range"), message });
+        }
+        chosen::load(&own, bytes).map_err(|fault| tenants::of_tenant(&tenant.name, fault))?;
+    }
+    Ok(())
 }
 
 fn page_cache(files: &Files) -> Result<(), Contradiction> {
@@ -167,9 +224,10 @@ fn page_cache(files: &Files) -> Result<(), Contradiction> {
     Ok(())
 }
 
-fn file_system(settings: &Settings) -> Result<(), Contradiction> {
-    let Some(data_bytes) = settings.data_bytes() else { return Ok(()) };
-    let blocks = settings.user_bytes() / BLOCK;
+/// Checks that a file system fits into `user_bytes`.
+fn file_system(settings: &Settings, user_bytes: u64) -> Result<(), Contradiction> {
+    let Some(data_bytes) = settings.data_bytes(user_bytes) else { return Ok(()) };
+    let blocks = user_bytes / BLOCK;
     if blocks < LEAST || blocks > u64::from(u32::MAX) {
         // A trace needs no file system, and may well come with a device too small or too large for one.
         if settings.files.benchmark.is_none() && settings.workload.fio_job.is_none() {

@@ -102,6 +102,11 @@ impl Stats {
     /// Notes that the device has failed, which ends the measured run in progress, if any.
     pub(super) fn fail(&mut self, now_ns: u64) {
         self.failed_ns = Some(now_ns);
+        self.stop(now_ns);
+    }
+
+    /// Ends the measured run in progress, if any.
+    pub(super) fn stop(&mut self, now_ns: u64) {
         if self.depth > 0 {
             self.depth = 1;
             self.end(now_ns);

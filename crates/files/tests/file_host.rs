@@ -497,7 +497,7 @@ proptest! {
 
 fn fio_run(settings: &Settings, text: &str) -> (Report, Vec<Completion>) {
     let jobs = fio::parse("test.fio", text).unwrap();
-    run_files(settings, Clients::of_jobs(&jobs, settings).unwrap(), true)
+    run_files(settings, Clients::of_jobs(&jobs, settings, settings.user_bytes()).unwrap(), true)
 }
 
 /// Exactly `iodepth` requests are outstanding, and the job ends after its runtime.
@@ -601,9 +601,13 @@ fn simulated_time_has_an_end() {
 #[test]
 fn jobs_must_fit_the_device() {
     let jobs = fio::parse("a.fio", "[a]\nsize=1g\ndirect=1\n").unwrap();
-    assert!(Clients::of_jobs(&jobs, &settings()).unwrap_err().starts_with("size: the jobs' files take"));
+    assert!(
+        Clients::of_jobs(&jobs, &settings(), settings().user_bytes())
+            .unwrap_err()
+            .starts_with("size: the jobs' files take")
+    );
     let jobs = fio::parse("a.fio", "[a]\nsize=1m\n").unwrap();
-    let message = Clients::of_jobs(&jobs, &settings()).unwrap_err();
+    let message = Clients::of_jobs(&jobs, &settings(), settings().user_bytes()).unwrap_err();
     assert_eq!(
         message,
         "job \"a\" goes through the page cache, and there is none; write direct=1, or set host.page_cache"

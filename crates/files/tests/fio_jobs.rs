@@ -15,12 +15,12 @@ fn settings() -> Settings {
 }
 
 fn refused(settings: &Settings, text: &str) -> String {
-    Clients::of_jobs(&fio::parse("a.fio", text).unwrap(), settings).unwrap_err()
+    Clients::of_jobs(&fio::parse("a.fio", text).unwrap(), settings, settings.user_bytes()).unwrap_err()
 }
 
 fn play(settings: &Settings, text: &str) -> (Report, Vec<Completion>) {
     let jobs = fio::parse("a.fio", text).unwrap();
-    run_files(settings, Clients::of_jobs(&jobs, settings).unwrap(), true)
+    run_files(settings, Clients::of_jobs(&jobs, settings, settings.user_bytes()).unwrap(), true)
 }
 
 /// Returns the first arrival and the last completion of the requests of this size.
@@ -155,7 +155,7 @@ proptest! {
         let text = format!("[first]\nsize=1m\ndirect=1\n{}\n", lines.join("\n"));
         let settings = settings();
         if let Ok(jobs) = fio::parse("a.fio", &text)
-            && let Ok(mut clients) = Clients::of_jobs(&jobs, &settings)
+            && let Ok(mut clients) = Clients::of_jobs(&jobs, &settings, settings.user_bytes())
         {
             for client in clients.clients.iter_mut().take(8) {
                 for (offset, size) in steps(client) {

@@ -15,8 +15,8 @@ use crate::source::{self, Opened, Raised};
 pub enum Load {
     /// Clients of a benchmark or a fio job.
     Clients(Box<Clients>),
-    /// A source for each tenant.
-    Tenants(Vec<Box<dyn Source + Send>>),
+    /// A load for each tenant.
+    Tenants(Vec<ftlab_files::Load>),
     /// One source.
     Source(Box<dyn Source + Send>),
 }
@@ -32,12 +32,12 @@ impl Load {
         chunks: Option<Py<PyAny>>,
         only: Option<&str>,
     ) -> Result<(Load, Raised), Fault> {
-        if let Some(clients) = source::clients(settings)? {
+        if let Some(clients) = source::clients(settings, settings.user_bytes())? {
             return Ok((Load::Clients(Box::new(clients)), Raised::default()));
         }
         if !settings.tenants.0.is_empty() {
-            let (sources, raised) = source::of_tenants(settings, only)?;
-            return Ok((Load::Tenants(sources), raised));
+            let (loads, raised) = source::of_tenants(settings, only)?;
+            return Ok((Load::Tenants(loads), raised));
         }
         let Opened { source, raised } = match only {
             Some(stream) => source::of_stream(settings, chunks, stream)?,
@@ -65,7 +65,7 @@ impl Load {
     pub fn run(self, settings: &Settings, device: Prepared, watch: &mut Watch) -> Result<Report, RunError> {
         match self {
             Load::Clients(clients) => ftlab_files::run(settings, device, *clients, watch),
-            Load::Tenants(mut sources) => sim::run_tenants(settings, device, &mut sources, watch),
+            Load::Tenants(loads) => ftlab_files::run_tenants(settings, device, loads, watch),
             Load::Source(mut source) => sim::run_prepared(settings, device, &mut *source, watch),
         }
     }

@@ -4,12 +4,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use ftlab_core::config::ByteRange;
-use ftlab_core::host::Placed;
-use ftlab_core::settings::Replay;
 use ftlab_core::util::Bits;
 use ftlab_core::workload::settings::By;
-use ftlab_core::workload::tenants::Tenant;
+use ftlab_core::workload::tenants::{Tenant, told_of};
 use ftlab_core::workload::{Record, Source, SourceError, SourceSummary};
+use ftlab_files::Load;
 use ftlab_files::clients::{Clients, fio};
 use ftlab_files::settings::Settings;
 use ftlab_generator::Generator;
@@ -126,25 +125,33 @@ pub fn once(settings: &Settings) -> Result<Opened, Fault> {
     Ok(Opened { source, raised })
 }
 
-/// Returns the options of the configuration's fio job file that are skipped; empty if no job file is chosen or the
-/// file cannot be read, which the run will report.
+/// Returns the options of the configuration's fio job files that are skipped; empty if no job file is chosen or the
+/// files cannot be read, which the run will report.
 pub fn passed_over(settings: &Settings) -> Vec<&'static str> {
-    let text = settings.workload.fio_job.as_ref().map(|path| ftlab_config::read_text(path, "fio job file"));
-    text.and_then(Result::ok).map(|text| fio::passed_over(&text)).unwrap_or_default()
+    let own = settings.tenants.0.iter().filter_map(|tenant| tenant.workload.fio_job.as_ref());
+    let texts =
+        own.chain(&settings.workload.fio_job).map(|path| ftlab_config::read_text(path, "fio job file"));
+    let mut skipped = Vec::new();
+    for option in texts.flatten().flat_map(|text| fio::passed_over(&text)) {
+        if !skipped.contains(&option) {
+            skipped.push(option);
+        }
+    }
+    skipped
 }
 
-/// Returns the clients of a run, if a benchmark or a fio job is chosen instead of a trace.
+/// Returns the clients of a load that has `user_bytes` of a device, if a benchmark or a fio job is chosen instead of a
+/// trace.
 ///
 /// # Errors
 /// [`Fault::User`] if the job file cannot be read or is at fault.
-pub fn clients(settings: &Settings) -> Result<Option<Clients>, Fault> {
+pub fn clients(settings: &Settings, user_bytes: u64) -> Result<Option<Clients>, Fault> {
     let Some(path) = &settings.workload.fio_job else { return Ok(Clients::of_benchmark(settings)) };
     let text =
         ftlab_config::read_text(path, "fio job file").map_err(|error| Fault::User(error.to_string()))?;
     let jobs = fio::parse(path, &text).map_err(|error| Fault::User(error.to_string()))?;
-    let clients =
-        Clients::of_jobs(&jobs, settings).map_err(|message| Fault::User(format!("{path}: {message}")))?;
-    Ok(Some(clients))
+    let clients = Clients::of_jobs(&jobs, settings, user_bytes);
+    clients.map(Some).map_err(|message| Fault::User(format!("{path}: {message}")))
 }
 
 /// Opens the workload for use without a device: addresses have no limit, and a trace without times is allowed.
@@ -162,42 +169,34 @@ pub fn no_device(settings: &Settings, raised: &Raised) -> Options {
     Options { capacity_bytes: None, go_on: go_on(raised), ..Options::from_settings(settings) }
 }
 
-/// Opens the loads of all tenants, at their addresses, times and streams. If `only` is a tenant's name, the others send
-/// nothing.
+/// Opens the loads of all tenants. If `only` is a tenant's name, the others send nothing.
 ///
 /// # Errors
-/// [`Fault::User`] if a trace is at fault, or no tenant has the name `only`.
-pub fn of_tenants(
-    settings: &Settings,
-    only: Option<&str>,
-) -> Result<(Vec<Box<dyn Source + Send>>, Raised), Fault> {
+/// [`Fault::User`] if a trace or a job file is at fault, or no tenant has the name `only`.
+pub fn of_tenants(settings: &Settings, only: Option<&str>) -> Result<(Vec<Load>, Raised), Fault> {
     let (raised, tenants) = (Raised::default(), &settings.tenants.0);
     if let Some(name) = only.filter(|only| tenants.iter().all(|tenant| tenant.name != *only)) {
         return Err(Fault::User(format!("no tenant is called {name}")));
     }
     let ranges = settings.tenants.ranges(settings.user_bytes(), settings.ftl.logical_page_bytes.into());
-    let open =
-        |(number, (tenant, range)): (u16, (&Tenant, ByteRange))| -> Result<Box<dyn Source + Send>, Fault> {
-            if only.is_some_and(|only| tenant.name != only) {
-                return Ok(Box::new(Vec::new().into_iter()));
-            }
-            let mut own = settings.clone();
-            own.workload = tenant.workload.clone();
-            // Tenants with the same generator draw other numbers.
-            own.seed = settings.seed.wrapping_add(number.into());
-            let bytes = range.to - range.from;
-            let options = Options {
-                go_on: go_on(&raised),
-                capacity_bytes: Some(bytes),
-                ..Options::from_settings(&own)
-            };
-            let source = open_raising(&own, bytes, &options, None, &raised)?;
-            // A closed replay has no times.
-            let start_ns = if tenant.workload.replay == Replay::Open { tenant.own.start_ns } else { 0 };
-            Ok(Box::new(Placed::new(source, range.from, start_ns, number)))
-        };
-    let sources = (0..).zip(tenants.iter().zip(ranges)).map(open).collect::<Result<_, _>>()?;
-    Ok((sources, raised))
+    let open = |(number, (tenant, range)): (u16, (&Tenant, ByteRange))| -> Result<Load, Fault> {
+        if only.is_some_and(|only| tenant.name != only) {
+            return Ok(Load::Source(Box::new(Vec::new().into_iter())));
+        }
+        let (own, bytes) = (settings.of_tenant(number), range.to - range.from);
+        if let Some(clients) = clients(&own, bytes)? {
+            return Ok(Load::Clients(clients));
+        }
+        let options =
+            Options { go_on: go_on(&raised), capacity_bytes: Some(bytes), ..Options::from_settings(&own) };
+        let source = open_raising(&own, bytes, &options, None, &raised);
+        source.map(Load::Source).map_err(|fault| match fault {
+            Fault::User(text) => Fault::User(told_of(&tenant.name, &text)),
+            other => other,
+        })
+    };
+    let loads = (0..).zip(tenants.iter().zip(ranges)).map(open).collect::<Result<_, _>>()?;
+    Ok((loads, raised))
 }
 
 /// Opens the workload of a run of which only one stream's requests are sent.

@@ -11,6 +11,8 @@ use ftlab_core::workload::{Record, SourceError};
 pub(crate) trait Reader: Send + Sized {
     /// What the layout's stamps mean.
     const STAMPS: Stamps = Stamps::Clock;
+    /// What the layout's own streams are, for people; `None` if it has none.
+    const STREAMS: Option<&'static str> = None;
     /// A small file, for tests to read and to damage.
     const SAMPLE: &'static [u8];
 
@@ -154,6 +156,7 @@ pub(crate) const fn format<R: Reader + 'static>(name: &'static str) -> Binary {
             stamps: R::STAMPS,
             recognised: Recognised::Never,
             sources: &[],
+            streams: R::STREAMS,
             sample: R::SAMPLE,
             rows: rows::<R>,
             probe: |_, _| Probe { good: 0, bad: 0 },

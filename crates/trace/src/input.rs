@@ -37,7 +37,7 @@ impl Input {
         let lines = Lines::open(path, &options.go_on)?;
         let compression = lines.compression();
         let format = detect::format(path, &lines, options)?;
-        check_streams(path, format.name, format.sources, options)?;
+        check_streams(path, format.name, (format.sources, format.streams), options)?;
         if format.stamps == Stamps::Absent && !options.closed && options.capacity_bytes.is_some() {
             return Err(input_error(
                 path,
@@ -70,7 +70,7 @@ impl Input {
 
     /// Makes an input of rows from the caller.
     pub(crate) fn chunks(name: &str, mut make: MakeChunks, options: &Options) -> Result<Input, SourceError> {
-        check_streams(name, "parquet", &[], options)?;
+        check_streams(name, "parquet", (&[], Some("those of its column stream")), options)?;
         let (owned, again) = (name.to_owned(), options.clone());
         let mut restart = move || -> Result<Box<dyn Rows>, SourceError> {
             Ok(Box::new(ChunkRows::new(&owned, make(), &again)))
@@ -104,7 +104,7 @@ impl Input {
 fn check_streams(
     path: &str,
     format: &str,
-    sources: &[StreamsOf],
+    (sources, own): (&[StreamsOf], Option<&str>),
     options: &Options,
 ) -> Result<(), SourceError> {
     let wanted = options.streams;
@@ -112,10 +112,11 @@ fn check_streams(
         return Ok(());
     }
     let wanted = wanted.name();
+    let besides = own.map_or(String::new(), |own| format!(" besides its streams, which are {own}"));
     Err(input_error(
         path,
         &format!(
-            "read as {format}, whose lines name no {wanted} besides its streams, if it has any\n  \
+            "read as {format}, whose lines name no {wanted}{besides}\n  \
              leave out workload.streams = \"{wanted}\""
         ),
     ))

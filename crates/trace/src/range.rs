@@ -87,7 +87,7 @@ fn pages_of(record: &Record, page_bytes: u64) -> u64 {
 fn beyond(record: &Record, capacity_bytes: u64) -> String {
     format!(
         "{} B at byte {} ({}) are beyond the user capacity of {capacity_bytes} B ({})\n  \
-         --out-of-range compact packs the touched pages densely, wrap takes page numbers \
+         workload.out_of_range = \"compact\" packs the touched pages densely, \"wrap\" takes page numbers \
          modulo the capacity\n  or choose a larger device (flash.blocks_per_plane)",
         record.size,
         record.offset,
@@ -205,7 +205,7 @@ mod tests {
         assert!(
             text.starts_with("4097 B at byte 4096 (4 KiB) are beyond the user capacity of 8192 B (8 KiB)\n")
         );
-        assert!(text.contains("--out-of-range compact") && text.contains("wrap takes"));
+        assert!(text.contains("workload.out_of_range = \"compact\"") && text.contains("\"wrap\" takes"));
     }
 
     #[test]

@@ -131,6 +131,8 @@ pub(crate) trait Parser: Default + Send {
     const STRIDE: u64 = DEVICE_STRIDE;
     /// What a line names besides the streams that the layout has.
     const SOURCES: &'static [StreamsOf] = &[];
+    /// What the layout's own streams are, for people; `None` if it has none.
+    const STREAMS: Option<&'static str> = None;
 
     /// Makes a parser that has seen no line.
     fn new(_: &Options) -> Self {

@@ -314,6 +314,36 @@ fn processes_and_volumes_become_streams_if_asked_for() {
     }
 }
 
+/// What a layout cannot mean is refused where it stands.
+#[test]
+fn days_of_no_month_and_missing_columns_are_refused() {
+    let of_day = |day: &str| {
+        format!("timestamp,operation,sector,size,latency_ms\n2023-{day} 10:30:45.5,read,8,4096,1.5\n")
+    };
+    for day in ["02-29", "02-31", "04-31", "13-01", "12-32", "06-00"] {
+        let text = failure(&of_day(day), &Options::default());
+        assert!(text.contains(":2: ") && text.contains("a date and time such as"), "{text}");
+    }
+    for day in ["02-28", "04-30", "12-31"] {
+        assert_eq!(read(&of_day(day), &Options::default()).unwrap().0.len(), 1, "{day}");
+    }
+    let leap = of_day("02-29").replace("2023", "2024");
+    assert_eq!(read(&leap, &Options::default()).unwrap().0.len(), 1);
+    let device = "nsecs rwbs bytes sector nr_sector dev\n1 W 4096 0 8 7\n2 W 4096 8 8\n";
+    let text = failure(device, &Options::default());
+    assert!(text.contains(":3: ") && text.contains("dev is missing"), "{text}");
+}
+
+/// A layout with streams says what they are when others are asked for.
+#[test]
+fn a_layout_says_what_its_streams_are() {
+    let options = Options { streams: StreamsOf::Process, ..Options::default() };
+    let text = failure("nsecs rwbs bytes sector nr_sector pid\n1 W 4096 0 8 7\n", &options);
+    assert!(text.contains("lines name no process besides its streams, which are processes (pid)"), "{text}");
+    let text = failure("time_ns,op,offset,size\n0,R,0,512\n", &options);
+    assert!(text.contains("which are those of its column stream"), "{text}");
+}
+
 /// The figures of streams have the names that the trace gives them, and a conversion keeps their numbers.
 #[test]
 fn streams_have_figures() {

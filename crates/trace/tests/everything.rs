@@ -294,7 +294,8 @@ impl Load {
             let text = JOBS.choose(draw).unwrap();
             grown.try_set(vec![of_text("host.page_cache", "256KiB")]);
             let jobs = fio::parse("jobs", text).expect("it is well formed");
-            if Clients::of_jobs(&jobs, &grown.resolved.settings).is_ok() {
+            let settings = &grown.resolved.settings;
+            if Clients::of_jobs(&jobs, settings, settings.user_bytes()).is_ok() {
                 return Load::Jobs(jobs);
             }
         }
@@ -320,7 +321,7 @@ impl Load {
             Load::Jobs(jobs) => ftlab_files::run(
                 settings,
                 prepared,
-                Clients::of_jobs(jobs, settings).expect("they fit"),
+                Clients::of_jobs(jobs, settings, settings.user_bytes()).expect("they fit"),
                 watch,
             ),
             Load::Synthetic | Load::Records(_) => {

@@ -310,7 +310,10 @@ fn read(reader: Reader, input: &[u8], folder: &Folder, states: &States) {
             let Ok(text) = ftlab_config::read_text(&path, "fio job file") else { return };
             match fio::parse(&path, &text) {
                 Err(error) => refused(Some(error.to_string())),
-                Ok(jobs) => drop(Clients::of_jobs(&jobs, &states.0[0].0.settings)),
+                Ok(jobs) => {
+                    let settings = &states.0[0].0.settings;
+                    drop(Clients::of_jobs(&jobs, settings, settings.user_bytes()));
+                }
             }
         }
         Reader::Table => {

@@ -67,7 +67,7 @@ fn addresses_beyond_the_device() {
         ),
         "{text}"
     );
-    assert!(text.contains("--out-of-range compact") && text.contains(", wrap "), "{text}");
+    assert!(text.contains("workload.out_of_range = \"compact\"") && text.contains(", \"wrap\" "), "{text}");
     let wrapped = rows(&content, &Options { out_of_range: OutOfRange::Wrap, ..device.clone() });
     assert_eq!(
         wrapped,

@@ -43,6 +43,7 @@ from ftlab.outputs import Output, check_distinct, json_text, saying_what_is_writ
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Variants at a time.  [default: all cores]"
 )
+@options.alone_option
 @options.load_state_option
 @options.strict_option
 @options.check_option
@@ -56,6 +57,7 @@ def compare(
     plots: tuple[str, ...],
     html_path: str | None,
     jobs: int | None,
+    alone: bool,
     load_state: str | None,
     strict: bool,
     check: bool,
@@ -88,6 +90,8 @@ def compare(
     inputs = [*plan.traces, *([load_state] if load_state else [])]
     outputs = [output for output in (json_output, html, *pictures) if output]
     check_distinct(outputs, inputs)
+    for _, variant in plan.labelled:
+        options.check_alone(variant, alone=alone)
     options.check_traces(plan.labelled, strict)
 
     from ftlab.progress import Reporter
@@ -95,7 +99,7 @@ def compare(
 
     with Reporter(tasks=len(plan.variants)) as reporter:
         told = RunOptions(check=check, load_state=load_state)
-        comparison = plan.run(reporter, told, jobs=jobs, for_fio=for_fio)
+        comparison = plan.run(reporter, told, jobs=jobs, for_fio=for_fio, alone=alone)
     options.say_overloads((variant.label, variant.result) for variant in comparison.variants)
     text = ""
     if json_path is not None:

@@ -294,6 +294,15 @@ def executor(dask: str | None, dask_wait: float, jobs: int | None) -> Iterator[E
         yield executor
 
 
+def alone_option(command: Decorated) -> Decorated:
+    """Adds ``--alone``."""
+    return click.option(
+        "--alone",
+        is_flag=True,
+        help="Run each tenant alone too, and report slowdowns, fairness and speedups.",
+    )(command)
+
+
 def check_alone(config: Config, *, alone: bool) -> None:
     """Checks that the trace can be read again for each tenant, if tenants are to run ``alone``.
 

@@ -62,11 +62,7 @@ STDIN = "/dev/stdin"
     metavar="START:END",
     help="The stretch of simulated time that --timeline shows, for example 10ms:20ms.",
 )
-@click.option(
-    "--alone",
-    is_flag=True,
-    help="Run each tenant alone too, and report slowdowns, fairness and speedups.",
-)
+@options.alone_option
 @options.check_option
 @click.option(
     "--quiet", is_flag=True, help="Print neither report nor notes nor progress; warnings and errors remain."

@@ -27,9 +27,12 @@ _PARTS = ("latency", "wait", "access")
 _OPS = ("read", "write")
 _SECTIONS = (
     *("trace", "mapping", "scheduler", "device", "conflicts", "merges", "waf", "placement", "wear", "health"),
-    *("elapsed_ns", "throughput_bytes_per_s", "energy", "own", "own_legend"),
+    *("elapsed_ns", "throughput_bytes_per_s", "energy", "own", "own_legend", "fairness"),
 )
 _SUMMARY = ("count", "mean_ns", "stddev_ns", "min_ns", "max_ns", "percentile_ns")
+
+_MOST_TENANTS = 12
+"""The maximum number of tenants that a page shows of a result: as many as there are colours."""
 
 # For each level of detail: the maximum number of results for which it is used, the bins per power of two, and
 # the cells of an erase map.
@@ -56,17 +59,20 @@ def payload(runs: Sequence[tuple[RunLabels, Measured]]) -> dict[str, Any]:
         for key in keys
         if all(key in values and values[key] == settings[0].get(key) for values in settings)
     }
+    shown = [
+        {
+            "settings": {key: value for key, value in values.items() if key not in common},
+            **_run(result, per_octave, cells),
+        }
+        for values, result in zip(settings, results, strict=True)
+    ]
+    tenants = [tenant["name"] for run in shown for tenant in run.get("tenants", ())]
     return {
         "palette": palette.for_page(),
+        "tenants": palette.places("tenant", tenants),
         "studies": [_study(name, members) for name, members in _studies(runs, numbers).items()],
         "settings": {"keys": keys, "common": common},
-        "results": [
-            {
-                "settings": {key: value for key, value in values.items() if key not in common},
-                **_run(result, per_octave, cells),
-            }
-            for values, result in zip(settings, results, strict=True)
-        ],
+        "results": shown,
     }
 
 
@@ -168,12 +174,18 @@ def _run(result: Mapping[str, Any], per_octave: int, cells: int) -> dict[str, An
         name: {cause: n for cause, n in result["flash"][name].items() if n}
         for name in ("reads", "programs", "erases", "busy_ns")
     }
-    for part in _PARTS:
-        run[part] = {op: {field: result[part][op][field] for field in _SUMMARY} for op in (*_OPS, "all")}
-        # "all" needs no bins: the page adds up those of reads and writes.
-        for op in _OPS:
-            if "histogram" in result[part][op]:
-                run[part][op]["bins"] = coarser(result[part][op]["histogram"]["bins"], per_octave)
+    run |= _times(result, per_octave)
+    if result.get("tenants"):
+        run["beside_tenants"] = result["beside_tenants"]
+        run["tenants"] = [
+            {
+                "name": tenant["name"],
+                "share": tenant["flash"]["share"],
+                "slowdown": tenant.get("slowdown"),
+                **_times(tenant, per_octave),
+            }
+            for tenant in _busiest(result["tenants"])
+        ]
     if result.get("series"):
         run["series"] = _without_zeros(_rounded(result["series"]))
     if result.get("erase_map"):
@@ -181,6 +193,25 @@ def _run(result: Mapping[str, Any], per_octave: int, cells: int) -> dict[str, An
     if result.get("miss_curve"):
         run["miss_curve"] = _rounded(result["miss_curve"])
     return run
+
+
+def _times(of: Mapping[str, Any], per_octave: int) -> dict[str, Any]:
+    """Returns what the page shows of the times of a result or a tenant."""
+    times = {}
+    for part in _PARTS:
+        times[part] = {op: {field: of[part][op][field] for field in _SUMMARY} for op in (*_OPS, "all")}
+        # "all" needs no bins: the page adds up those of reads and writes.
+        for op in _OPS:
+            if "histogram" in of[part][op]:
+                times[part][op]["bins"] = coarser(of[part][op]["histogram"]["bins"], per_octave)
+    return times
+
+
+def _busiest(tenants: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Returns the tenants for which the flash worked most, as many as a page shows, in their order."""
+    busy = sorted(tenants, key=lambda tenant: -tenant["flash"]["busy_ns"])[:_MOST_TENANTS]
+    kept = {tenant["name"] for tenant in busy}
+    return [tenant for tenant in tenants if tenant["name"] in kept]
 
 
 def coarser(bins: Iterable[Sequence[int]], per_octave: int) -> list[list[int]]:

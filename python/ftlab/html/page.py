@@ -14,7 +14,7 @@ from typing import Any
 from ftlab import palette
 from ftlab._core import __version__
 
-_SCRIPTS = ("look.js", "metrics.js", "charts.js", "picture.js", "address.js", "report.js")
+_SCRIPTS = ("look.js", "metrics.js", "charts.js", "tenants.js", "picture.js", "address.js", "report.js")
 
 
 def policy(*scripts: str) -> str:

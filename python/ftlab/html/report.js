@@ -29,8 +29,8 @@ const differing = () => STUDY.dimensions.filter((dimension) => dimension.values.
 const others = () => differing().filter((name) => name !== state.colour);
 const policies = () => DIMENSIONS.get(state.colour).values.filter((value) => !state.hidden.get(state.colour)?.has(value));
 
-function style(value) {
-  const place = DIMENSIONS.get(state.colour).places[value];
+const style = (value) => styleAt(DIMENSIONS.get(state.colour).places[value]);
+function styleAt(place) {
   const { colours, dashes, shapes } = DATA.palette;
   const of = colours[dark() ? "dark" : "light"];
   return {
@@ -97,7 +97,7 @@ function viewOf(section) {
 }
 
 const SECTIONS = {
-  overview, distribution, percentiles, parts, time: overTime, waf, "waf-time": wafOverTime, merges, misses, wear, flash,
+  overview, distribution, percentiles, parts, tenants, "tenant-shares": tenantShares, time: overTime, waf, "waf-time": wafOverTime, merges, misses, wear, flash,
   figures, settings,
 };
 
@@ -161,6 +161,7 @@ async function drawSection(id) {
   contents();
   const items = [
     ...(chart.key || []).map((value) => [swatch(value), value]),
+    ...(chart.marks || []).map(([look, name]) => [lineMark(look), name]),
     ...(chart.legend || []).map(([name, colour]) => [square(colour), name]),
     ...(chart.gradient ? [[gradientMark(), chart.gradient]] : []),
   ];
@@ -314,7 +315,7 @@ function setTheme(name) {
   return draw();
 }
 
-const REDRAWN = { op: undefined, part: ["distribution", "percentiles"], curve: ["distribution"],
+const REDRAWN = { op: undefined, part: ["distribution", "percentiles", "tenants"], curve: ["distribution", "tenants"],
   merge: ["merges"], unit: ["misses"], cell: ["wear"], operations: ["flash"] };
 for (const [name, ids] of Object.entries(REDRAWN)) {
   $(name).onchange = () => {

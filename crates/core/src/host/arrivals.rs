@@ -69,6 +69,10 @@ pub trait Above: Arrivals + Account {
 
     /// Whether the feed was waiting for its requests to be taken, and can go on now that they have been.
     fn goes_on(&self) -> bool;
+
+    /// Lets no more requests come, except for those that the host has. Asked only of a tenant's clients, at the end of
+    /// the tenant's time.
+    fn stop(&mut self, _now_ns: u64) {}
 }
 
 /// The counts of a feed above the block layer, and the promises that it has made.

@@ -17,7 +17,7 @@ pub(crate) fn check(settings: &Settings, values: &Values) -> Result<(), Contradi
     merges(settings)?;
     held::check(settings)?;
     generator(workload, settings.user_bytes(), settings, values)?;
-    tenants::check(settings)
+    tenants::check(settings, values)
 }
 
 /// Collects the keys that the chosen scheduler and load ignore, with the reason.
@@ -34,7 +34,8 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     super::sched::own_ignored(&[name], &|_| chosen.clone(), found);
     // By default, only requests from a page cache merge.
     let recorded = settings.workload.trace.is_some() || settings.workload.synthetic.is_some();
-    let clients = !recorded && settings.tenants.0.is_empty();
+    let tenants = &settings.tenants.0;
+    let clients = tenants.iter().any(|tenant| tenant.clients) || !recorded && tenants.is_empty();
     let merges = settings.host.merge_limit.map_or(clients, |limit| limit > 0);
     found.unless(merges, &["host.merge_boundary"], "nothing merges (host.merge_limit)");
     held::ignored(settings, found);

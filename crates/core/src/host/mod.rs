@@ -9,6 +9,7 @@ pub mod held;
 mod lane;
 mod lent;
 mod merge;
+mod part;
 mod replay;
 pub mod sched;
 pub mod settings;
@@ -19,7 +20,7 @@ mod tenancy;
 pub use arrivals::{Above, Account, Arrivals, VersionOf};
 pub use blocks::block_pages;
 pub use replay::{Intake, LATEST_NS, Replayed};
-pub use several::{Placed, Several};
+pub use several::{Placed, Sender, Several};
 pub use submitted::{Submission, SubmitError, Submitted};
 
 use crate::clock::NEVER;
@@ -42,7 +43,7 @@ pub struct Host {
     needs: Needs,
     awareness: Awareness,
     /// The pending queue; where tenants have queues of their own, that of the tenant whose turn it is.
-    lane: Lane,
+    lane: Box<Lane>,
     /// What there is besides if tenants have queues of their own.
     tenancy: Option<Box<Tenancy>>,
     /// Whether requests may merge or be cut.
@@ -60,7 +61,8 @@ impl Host {
         let blocks = Blocks::new(settings, device);
         let whole = needs.blocks.then_some(blocks.bytes());
         let (own, pages) = (settings.clone(), blocks.pages);
-        let lane = move |depth| Lane::new(&own, &needs, depth, (Merging::new(&own, files, whole), pages));
+        let lane =
+            move |depth| Box::new(Lane::new(&own, &needs, depth, (Merging::new(&own, files, whole), pages)));
         let depth = tenancy::depth_of_first(settings);
         let first = lane(depth);
         let tenancy = Tenancy::new(settings, Box::new(lane)).map(Box::new);
@@ -79,7 +81,7 @@ impl Host {
 
     /// Returns all pending queues.
     fn lanes(&self) -> impl Iterator<Item = &Lane> {
-        std::iter::once(&self.lane).chain(self.tenancy.iter().flat_map(|tenancy| tenancy.parked()))
+        std::iter::once(&*self.lane).chain(self.tenancy.iter().flat_map(|tenancy| tenancy.parked()))
     }
 
     /// Whether requests may become part of others.
@@ -314,7 +316,8 @@ impl Host {
         if self.needs.blocks && self.cut(id) {
             return true;
         }
-        let Host { lane: Lane { merging: Some(merging), sched, .. }, pool, .. } = self else { return false };
+        let Host { lane, pool, .. } = self;
+        let Lane { merging: Some(merging), sched, .. } = &mut **lane else { return false };
         let taken = pool[id];
         let Some((pending, before)) = merging.join(&taken, pool) else {
             merging.enter(id, pool);
@@ -336,6 +339,7 @@ impl Host {
             self.classify(id, device);
         }
         let Host { lane, pool, .. } = self;
+        let lane = &mut **lane;
         lane.pending += 1;
         if lane.aged {
             lane.ages.push(id, pool);
@@ -360,7 +364,7 @@ impl Host {
     /// Cuts a write that covers several flash blocks, and admits its parts, which do not merge; returns whether the
     /// request was such a write.
     fn cut(&mut self, id: u32) -> bool {
-        let Lane { sched, ages, pending, .. } = &mut self.lane;
+        let Lane { sched, ages, pending, .. } = &mut *self.lane;
         self.blocks.cut(id, &mut self.pool, |part, pool| {
             *pending += 1;
             ages.push(part, pool);
@@ -371,7 +375,8 @@ impl Host {
     /// Lets the scheduler decide which requests go next; returns the first of them, if there is one.
     #[inline(always)] // for every request
     fn choose(&mut self, now_ns: u64, arrivals: &mut impl Arrivals, device: &impl DeviceView) -> Option<u32> {
-        let Host { lane: Lane { sched, ages, pending, .. }, pool, blocks, .. } = self;
+        let Host { lane, pool, blocks, .. } = self;
+        let Lane { sched, ages, pending, .. } = &mut **lane;
         let decision =
             sched.choose_in(pool, || Surroundings { blocks, arrivals, device, ages, pending, now_ns });
         let id = match decision {

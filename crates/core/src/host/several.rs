@@ -1,31 +1,71 @@
-//! The loads of several tenants, as one feed: each has a source of its own, and all share the device and its clock.
+//! The loads of several tenants, as one feed: each has a source or clients of its own, and all share the device and its
+//! clock.
 
-use super::{Arrivals, Replayed};
+use super::arrivals::{Above, Account, Arrivals, VersionOf};
+use super::part::Part;
+use super::replay::Replayed;
 use crate::clock::NEVER;
 use crate::host::settings::Settings;
+use crate::metrics::{Done, Report};
 use crate::request::{Pool, Request};
+use crate::workload::tenants::told_of;
 use crate::workload::{Record, Source, SourceError, SourceSummary};
+
+/// What sends a tenant's requests.
+pub enum Sender {
+    /// A source, which delivers addresses of the device, times from the start of the run on and the tenant's number as
+    /// stream ([`Placed`]).
+    Source(Box<dyn Source + Send>),
+    /// Clients above the block layer, whose addresses and times begin at 0.
+    Above(Box<dyn Above + Send>),
+}
+
+/// A tenant's requests as they arrive.
+enum Requests<'a> {
+    Replayed(Replayed<'a>),
+    Part(Part<'a>),
+}
+
+macro_rules! on {
+    ($requests:expr, $it:ident => $body:expr) => {
+        match $requests {
+            Requests::Replayed($it) => $body,
+            Requests::Part($it) => $body,
+        }
+    };
+}
 
 /// One tenant's load.
 struct Load<'a> {
     name: String,
-    requests: Replayed<'a>,
+    requests: Requests<'a>,
     /// Whether the tenant's queue is full, so that its requests wait here.
     blocked: bool,
-    /// When the tenant stops sending, ns.
+    /// When a source of the tenant's stops sending, ns.
     end_ns: u64,
 }
 
+/// Lets a source's error be about a tenant.
+#[cold]
+fn of_tenant(name: &str, error: SourceError) -> SourceError {
+    match error {
+        SourceError::Input(text) => SourceError::Input(told_of(name, &text)),
+        other => other,
+    }
+}
+
 impl Load<'_> {
+    #[inline]
     fn next_ns(&self) -> u64 {
-        if self.blocked { NEVER } else { self.requests.next_ns() }
+        if self.blocked { NEVER } else { on!(&self.requests, it => it.next_ns()) }
     }
 
-    /// Ends the load if its next request would arrive too late.
+    /// Ends a source if its next request would arrive too late.
     fn end_if_over(&mut self) {
-        let due_ns = self.requests.next_ns();
+        let Requests::Replayed(replayed) = &mut self.requests else { return };
+        let due_ns = replayed.next_ns();
         if due_ns >= self.end_ns && due_ns != NEVER {
-            self.requests.end();
+            replayed.end();
         }
     }
 }
@@ -33,6 +73,8 @@ impl Load<'_> {
 /// The loads of all tenants. Among requests that arrive at the same time, those of the first tenant come first.
 pub struct Several<'a> {
     loads: Vec<Load<'a>>,
+    /// For each load, when its next request arrives, ns.
+    due_ns: Vec<u64>,
     /// The load whose request arrives next, and when, ns.
     next: (usize, u64),
     arrived: u64,
@@ -80,38 +122,91 @@ impl Source for Placed {
 }
 
 impl<'a> Several<'a> {
-    /// Makes the feed of the settings' tenants from a source for each, which delivers addresses of the device, times
-    /// from the start of the run on and the tenant's number as stream ([`Placed`]), and reads their first records.
+    /// Makes the feed of the settings' tenants from a sender for each, and reads the sources' first records.
     ///
     /// # Errors
     /// The sources' errors.
-    pub fn new(
-        sources: &'a mut [Box<dyn Source + Send>],
-        settings: &Settings,
-    ) -> Result<Several<'a>, SourceError> {
+    pub fn new(senders: &'a mut [Sender], settings: &Settings) -> Result<Several<'a>, SourceError> {
+        let page_bytes = u64::from(settings.ftl.logical_page_bytes);
+        let ranges = settings.tenants.ranges(settings.user_bytes(), page_bytes);
         let mut loads = Vec::new();
-        for (source, tenant) in sources.iter_mut().zip(&settings.tenants.0) {
+        for (number, (sender, tenant)) in (0..).zip(senders.iter_mut().zip(&settings.tenants.0)) {
             let own = &tenant.own;
-            let depth = own.queue_depth.unwrap_or(settings.host.queue_depth);
-            let replay = (tenant.workload.replay, depth, own.start_ns);
-            let mut load = Load {
-                name: tenant.name.clone(),
-                requests: Replayed::of_tenant(&mut **source, settings, replay)?,
-                blocked: false,
-                end_ns: own.duration_ns.map_or(NEVER, |long_ns| own.start_ns.saturating_add(long_ns)),
+            let end_ns = own.duration_ns.map_or(NEVER, |long_ns| own.start_ns.saturating_add(long_ns));
+            let requests = match sender {
+                Sender::Source(source) => {
+                    let depth = own.queue_depth.unwrap_or(settings.host.queue_depth);
+                    let replay = (tenant.workload.replay, depth, own.start_ns);
+                    let replayed = Replayed::of_tenant(&mut **source, settings, replay);
+                    Requests::Replayed(replayed.map_err(|error| of_tenant(&tenant.name, error))?)
+                }
+                Sender::Above(above) => {
+                    let range = (ranges[usize::from(number)], page_bytes);
+                    Requests::Part(Part::new(&mut **above, range, number, (own.start_ns, end_ns)))
+                }
             };
+            let mut load = Load { name: tenant.name.clone(), requests, blocked: false, end_ns };
             load.end_if_over();
             loads.push(load);
         }
-        let mut several = Several { loads, next: (0, NEVER), arrived: 0, merged: 0 };
+        let due_ns = vec![NEVER; loads.len()];
+        let mut several = Several { loads, due_ns, next: (0, NEVER), arrived: 0, merged: 0 };
         several.look();
         Ok(several)
     }
 
-    /// Finds the load whose request arrives next.
+    /// Whether any of the loads are clients.
+    pub fn has_clients(&self) -> bool {
+        self.parts().next().is_some()
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Part<'a>> {
+        self.loads.iter().filter_map(|load| match &load.requests {
+            Requests::Part(part) => Some(part),
+            Requests::Replayed(_) => None,
+        })
+    }
+
+    fn parts_mut(&mut self) -> impl Iterator<Item = &mut Part<'a>> {
+        self.loads.iter_mut().filter_map(|load| match &mut load.requests {
+            Requests::Part(part) => Some(part),
+            Requests::Replayed(_) => None,
+        })
+    }
+
+    /// Asks every load when its next request arrives.
     fn look(&mut self) {
-        let times = self.loads.iter().map(Load::next_ns).enumerate();
-        self.next = times.min_by_key(|&(_, at_ns)| at_ns).unwrap_or((0, NEVER));
+        for (due_ns, load) in self.due_ns.iter_mut().zip(&self.loads) {
+            *due_ns = load.next_ns();
+        }
+        self.find();
+    }
+
+    /// Asks a load when its next request arrives.
+    #[inline]
+    fn look_at(&mut self, at: usize) {
+        let due_ns = self.loads[at].next_ns();
+        if due_ns == self.due_ns[at] {
+            return;
+        }
+        self.due_ns[at] = due_ns;
+        if (due_ns, at) < (self.next.1, self.next.0) {
+            self.next = (at, due_ns);
+        } else if at == self.next.0 {
+            self.find();
+        }
+    }
+
+    /// Finds the load whose request arrives next.
+    #[inline]
+    fn find(&mut self) {
+        let mut next = (0, NEVER);
+        for (at, &due_ns) in self.due_ns.iter().enumerate() {
+            if due_ns < next.1 {
+                next = (at, due_ns);
+            }
+        }
+        self.next = next;
     }
 }
 
@@ -128,41 +223,62 @@ impl Arrivals for Several<'_> {
         let load = &mut self.loads[tenant as usize];
         if load.blocked != full {
             load.blocked = full;
-            self.look();
+            self.look_at(tenant as usize);
         }
         true
     }
 
     fn ended(&self) -> bool {
-        self.loads.iter().all(|load| load.requests.ended())
+        self.loads.iter().all(|load| on!(&load.requests, it => it.ended()))
+    }
+
+    fn holds(&self, now_ns: u64) -> bool {
+        self.parts().any(|part| part.holds(now_ns))
     }
 
     fn take(&mut self, arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError> {
-        let load = &mut self.loads[self.next.0];
+        let at = self.next.0;
+        let load = &mut self.loads[at];
         let number = self.arrived + 1 - self.merged;
-        let id = load.requests.take_as(number, arrival_ns, pool)?;
+        let id = on!(&mut load.requests, it => it.take_as(number, arrival_ns, pool));
+        let id = id.map_err(|error| of_tenant(&load.name, error))?;
         load.end_if_over();
         self.arrived += 1;
-        self.look();
+        self.look_at(at);
         Ok(id)
     }
 
-    fn merged(&mut self, pending: &mut Request, _taken: &Request) {
+    fn join(&mut self, from: u64, to: u64, joined: &mut Vec<Request>) {
+        let before = joined.len();
+        self.parts_mut().for_each(|part| part.join(from, to, joined));
+        for request in &mut joined[before..] {
+            self.arrived += 1;
+            request.id = self.arrived - self.merged;
+        }
+        self.look();
+    }
+
+    fn merged(&mut self, pending: &mut Request, taken: &Request) {
         self.merged += 1;
-        pending.tag += 1;
+        match &mut self.loads[usize::from(taken.pages.stream)].requests {
+            Requests::Replayed(_) => pending.tag += 1,
+            Requests::Part(part) => part.merged(pending, taken),
+        }
     }
 
     fn completed(&mut self, now_ns: u64, request: &Request) {
-        let load = &mut self.loads[usize::from(request.pages.stream)];
-        load.requests.completed(now_ns, request);
+        let at = usize::from(request.pages.stream);
+        let load = &mut self.loads[at];
+        on!(&mut load.requests, it => it.completed(now_ns, request));
         load.end_if_over();
-        self.look();
+        self.look_at(at);
     }
 
     fn summary(&self) -> SourceSummary {
         let mut all = SourceSummary::default();
         for load in &self.loads {
-            let one = load.requests.summary();
+            let Requests::Replayed(requests) = &load.requests else { continue };
+            let one = requests.summary();
             all.out_of_order += one.out_of_order;
             for (reason, count) in one.dropped {
                 *all.dropped.entry(reason).or_default() += count;
@@ -170,5 +286,55 @@ impl Arrivals for Several<'_> {
             all.notes.extend(one.notes.iter().map(|note| format!("{}: {note}", load.name)));
         }
         all
+    }
+}
+
+/// What a feed with clients among its loads has besides.
+impl Above for Several<'_> {
+    fn timer_ns(&self) -> u64 {
+        self.parts().map(Part::timer_ns).min().unwrap_or(NEVER)
+    }
+
+    fn goes_on(&self) -> bool {
+        self.parts().any(Part::goes_on)
+    }
+
+    fn tick(&mut self, now_ns: u64) -> Result<(), SourceError> {
+        let done = self.parts_mut().try_for_each(|part| part.tick(now_ns));
+        self.look();
+        done
+    }
+}
+
+impl Account for Several<'_> {
+    fn wants_measure(&self) -> bool {
+        self.parts().any(Part::wants_measure)
+    }
+
+    fn measure(&mut self, done: Done) {
+        self.parts_mut().for_each(|part| part.measure(done));
+    }
+
+    /// Adds to each tenant what its clients saw.
+    fn add_to(&self, report: &mut Report, done: &Done, _merged: u64) {
+        let mut tenants = report.tenants.take();
+        for (load, tenant) in self.loads.iter().zip(tenants.iter_mut().flatten()) {
+            let Requests::Part(part) = &load.requests else { continue };
+            part.add_to(report, done);
+            tenant.benchmark = report.benchmark.take();
+            tenant.page_cache = report.page_cache.take();
+            tenant.file_system = report.file_system.take();
+        }
+        report.tenants = tenants;
+    }
+
+    fn landed(&mut self, request: &Request, version: VersionOf) {
+        if let Requests::Part(part) = &mut self.loads[usize::from(request.pages.stream)].requests {
+            part.landed(request, version);
+        }
+    }
+
+    fn verify(&mut self, version: VersionOf) -> Result<(), String> {
+        self.parts_mut().try_for_each(|part| part.verify(version))
     }
 }

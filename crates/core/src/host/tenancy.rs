@@ -11,13 +11,14 @@ use crate::workload::tenants::Class;
 const STREAMS: usize = 1 << 16;
 
 /// A function that makes an empty queue for this many requests.
-pub(super) type MakeLane = Box<dyn Fn(u32) -> Lane + Send>;
+pub(super) type MakeLane = Box<dyn Fn(u32) -> Box<Lane> + Send>;
 
 /// The pending queues of tenants, except for the one whose turn it is, which is the host's.
 pub(super) struct Tenancy {
     arbiter: Arbitration,
     /// The queues by tenant; in the place of the one whose turn it is stands an empty one.
-    lanes: Vec<Lane>,
+    #[expect(clippy::vec_box)] // a queue changes places with the host's at nearly every request
+    lanes: Vec<Box<Lane>>,
     /// The tenant whose queue is the host's.
     at: u32,
     /// The tenants that have requests, and those whose schedulers have just let none go.
@@ -70,13 +71,13 @@ impl Tenancy {
     }
 
     /// Returns the queue of the tenant whose turn is first, which the host keeps.
-    pub(super) fn first(&self, depth: u32) -> Lane {
+    pub(super) fn first(&self, depth: u32) -> Box<Lane> {
         (self.make)(self.lanes.first().map_or(depth, |lane| lane.depth))
     }
 
     /// Returns the queues that are not the host's.
     pub(super) fn parked(&self) -> impl Iterator<Item = &Lane> {
-        (0..).zip(&self.lanes).filter(|&(tenant, _)| tenant != self.at).map(|(_, lane)| lane)
+        (0..).zip(&self.lanes).filter(|&(tenant, _)| tenant != self.at).map(|(_, lane)| &**lane)
     }
 
     /// Returns the tenant of a stream, which is added if it is new.
@@ -98,7 +99,7 @@ impl Tenancy {
     }
 
     /// Makes a tenant's queue the host's.
-    fn turn(&mut self, tenant: u32, lane: &mut Lane) {
+    fn turn(&mut self, tenant: u32, lane: &mut Box<Lane>) {
         if tenant != self.at {
             std::mem::swap(lane, &mut self.lanes[self.at as usize]);
             std::mem::swap(lane, &mut self.lanes[tenant as usize]);
@@ -123,7 +124,7 @@ impl Tenancy {
 
     /// Makes the queue of a stream's tenant the host's; returns the tenant, and whether its queue has room. If it has, a
     /// request must then be admitted to it.
-    pub(super) fn turn_to_stream(&mut self, stream: u16, lane: &mut Lane) -> (u32, bool) {
+    pub(super) fn turn_to_stream(&mut self, stream: u16, lane: &mut Box<Lane>) -> (u32, bool) {
         let tenant = self.tenant_of(stream);
         self.turn(tenant, lane);
         let room = lane.pending < lane.depth;
@@ -135,7 +136,7 @@ impl Tenancy {
 
     /// Makes the queue of the tenant whose turn it is the host's; returns the tenant, or `None` if nobody has a request
     /// that may go.
-    pub(super) fn choose(&mut self, lane: &mut Lane) -> Option<u32> {
+    pub(super) fn choose(&mut self, lane: &mut Box<Lane>) -> Option<u32> {
         if !self.any() {
             return None;
         }

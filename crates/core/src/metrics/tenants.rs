@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::flash::{per_second, ratio};
-use super::{Parts, Recorder};
+use super::{Benchmark, FileSystem, PageCache, Parts, Recorder};
 use crate::device::Share;
 
 /// What one tenant asked for and what it got.
@@ -37,6 +37,16 @@ pub struct Tenant {
     pub requests_per_s: f64,
     /// The flash's work for the tenant.
     pub flash: TenantFlash,
+    /// What the tenant's clients saw, if a benchmark or a fio job sends its requests; `flash` and `merges` in it are the
+    /// whole device's over the measured runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub benchmark: Option<Benchmark>,
+    /// The tenant's page cache, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_cache: Option<PageCache>,
+    /// The tenant's file system, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<FileSystem>,
     /// Mean latency of the tenant's reads and writes when it has the device for itself, where that was run too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alone_mean_ns: Option<f64>,
@@ -109,6 +119,9 @@ impl Tenant {
             throughput_bytes_per_s: per_second(recorder.served_bytes.iter().sum(), elapsed_ns),
             requests_per_s: per_second(served, elapsed_ns),
             flash: TenantFlash::new(flash, whole),
+            benchmark: None,
+            page_cache: None,
+            file_system: None,
             alone_mean_ns: None,
             slowdown: None,
         }

@@ -124,14 +124,14 @@ impl Simulation<'_> {
             used: &used,
             histograms: settings.results.histograms,
         });
-        if let Feed::Above(above) = &self.feed {
-            let done = Done { counts: *self.work.counts(), merges: self.ftl.merges() };
-            above.add_to(&mut report, &done, self.host.merged());
-        }
         if let Some(tenants) = &self.tenants {
             let (whole, bins) = (Share::of(self.work.counts()), settings.results.histograms);
             let (each, rest) = tenants.report(whole, |stream| self.device.share(stream), elapsed_ns, bins);
             (report.tenants, report.beside_tenants) = (Some(each), Some(rest));
+        }
+        if let Feed::Above(above) = &self.feed {
+            let done = Done { counts: *self.work.counts(), merges: self.ftl.merges() };
+            above.add_to(&mut report, &done, self.host.merged());
         }
         self.add_extras(&mut report);
         let requests = report.trace.requests;

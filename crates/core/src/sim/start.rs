@@ -8,7 +8,7 @@ use super::{Awake, Observer, Prepared, RunError, Simulation, prepare};
 use crate::clock::NEVER;
 use crate::device::{Device, Used};
 use crate::ftl::{Ftl, LookUp, Prepare};
-use crate::host::{Above, Arrivals, Host, Replayed, Several, Submitted};
+use crate::host::{Above, Arrivals, Host, Replayed, Sender, Several, Submitted};
 use crate::metrics::{Recorder, Report};
 use crate::settings::Settings;
 use crate::workload::{Source, SourceError};
@@ -41,25 +41,25 @@ pub fn run_prepared(
     Simulation::replay(settings, prepared, source)?.run(observer)
 }
 
-/// Runs one simulation as [`run_prepared`] does, with a source for each tenant: see [`Several::new`].
+/// Runs one simulation as [`run_prepared`] does, with a sender for each tenant.
 ///
 /// # Errors
 /// The errors of [`run`].
 pub fn run_tenants(
     settings: &Settings,
     prepared: Prepared,
-    sources: &mut [Box<dyn Source + Send>],
+    senders: &mut [Sender],
     observer: &mut dyn Observer,
 ) -> Result<Report, RunError> {
-    Simulation::several(settings, prepared, sources)?.run(observer)
+    Simulation::several(settings, prepared, senders)?.run(observer)
 }
 
 /// Returns when the first request arrives, ns; `None` if that is not known yet.
 fn first_arrival_ns(feed: &Feed) -> Option<u64> {
     match feed {
         Feed::Submitted(_) => None,
-        _ if feed.next_ns() == NEVER => Some(0),
-        _ => Some(feed.next_ns()),
+        // Clients are asked first when their timer expires.
+        _ => Some(feed.next_ns().min(feed.timer_ns())).filter(|&at_ns| at_ns != NEVER).or(Some(0)),
     }
 }
 
@@ -95,18 +95,20 @@ impl<'a> Simulation<'a> {
         Ok(Simulation::fed(settings, prepared, host, Feed::Replayed(replayed)))
     }
 
-    /// Makes a simulation as [`Simulation::new`] does, with a source for each tenant: see [`Several::new`].
+    /// Makes a simulation as [`Simulation::new`] does, with a sender for each tenant.
     ///
     /// # Errors
     /// The sources' errors.
     pub fn several(
         settings: &Settings,
         prepared: Prepared,
-        sources: &'a mut [Box<dyn Source + Send>],
+        senders: &'a mut [Sender],
     ) -> Result<Simulation<'a>, SourceError> {
-        let several = Several::new(sources, settings)?;
-        let host = Host::new(settings, &prepared.ftl, false);
-        Ok(Simulation::fed(settings, prepared, host, Feed::Several(several)))
+        let several = Several::new(senders, settings)?;
+        let clients = several.has_clients();
+        let host = Host::new(settings, &prepared.ftl, clients);
+        let feed = if clients { Feed::Above(Box::new(several)) } else { Feed::Several(several) };
+        Ok(Simulation::fed(settings, prepared, host, feed))
     }
 
     /// Makes a simulation as [`Simulation::new`] does, with a feed that is told about completions: for example clients

@@ -7,6 +7,7 @@ use crate::request::Request;
 use crate::settings::Settings;
 use crate::util::NONE;
 use crate::workload::Op;
+use crate::workload::settings::By;
 
 /// A request that was handed to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub struct Dispatch {
     pub lpn: u32,
     /// Number of logical pages; 0 if there are none.
     pub pages: u32,
+    /// Stream of the request.
+    pub stream: u16,
 }
 
 impl Dispatch {
@@ -40,6 +43,7 @@ impl Dispatch {
             size: request.size,
             lpn: request.pages.first,
             pages: request.pages.pages,
+            stream: request.pages.stream,
         }
     }
 }
@@ -143,12 +147,16 @@ pub struct Tracks {
     pub overlap: bool,
     /// Whether there may be operations with rare causes ([`Cause::is_rare`]).
     pub rare: bool,
+    /// The tenants' names, by stream; empty if every stream is a tenant, `None` if there are no tenants.
+    pub tenants: Option<Vec<String>>,
 }
 
 impl Tracks {
     /// Returns the tracks of a device.
     pub fn new(settings: &Settings) -> Tracks {
         let flash = &settings.flash;
+        let tenants: Vec<_> = settings.tenants.0.iter().map(|tenant| tenant.name.clone()).collect();
+        let told_apart = !tenants.is_empty() || settings.workload.tenants == By::Stream;
         let Parallel { cache_program, cache_read, multi_plane, interleave, .. } = flash.parallel;
         let track = |place: &Place| {
             let chip = format!("chip {}", place.chip);
@@ -166,6 +174,7 @@ impl Tracks {
             luns: settings.spread().places().iter().map(track).collect(),
             overlap: cache_program || cache_read,
             rare: settings.ftl.slc_cache.is_some() || settings.ftl.refresh.is_some(),
+            tenants: told_apart.then_some(tenants),
         }
     }
 }

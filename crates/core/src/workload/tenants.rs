@@ -6,7 +6,7 @@
 
 use super::settings::Workload;
 use crate::config::section::{ANY_TIME, Section, count, defaults, keys};
-use crate::config::{ByteRange, Key, Kind, Values, choice, path, section};
+use crate::config::{ByteRange, Contradiction, Key, Kind, Values, choice, path, section};
 
 /// The table whose keys stand for those of every tenant; a tenant may have this name too, if it has a load.
 pub const PLACEHOLDER: &str = "NAME";
@@ -57,8 +57,10 @@ const RANGE: Kind = Kind::ByteRange { max: 1 << 60 };
 pub struct Tenant {
     /// Its name.
     pub name: String,
-    /// Its load: a trace or a generator.
+    /// Its load: a trace, a generator or clients.
     pub workload: Workload,
+    /// Whether its load is clients: a fio job, or a benchmark (whose keys belong to the layer above).
+    pub clients: bool,
     /// Its other keys.
     pub own: Own,
 }
@@ -89,17 +91,41 @@ pub fn stands_for(path: &str) -> Option<String> {
     Some(format!("workload.{leaf}"))
 }
 
-/// Whether a tenant may have a key of `[workload]`: clients and the division into tenants are the host's.
+/// Whether a tenant may have a key of `[workload]`: the division into tenants is not its own.
 pub fn may_have(path: &str) -> bool {
-    let of_host = ["workload.fio_job", "workload.tenants", "workload.streams"];
-    path.starts_with("workload.") && !of_host.contains(&path) && !path.starts_with("workload.benchmark")
+    path.starts_with("workload.") && !["workload.tenants", "workload.streams"].contains(&path)
 }
+
+/// What a tenant's load may be, as the last parts of the keys that choose it.
+pub const LOADS: [&str; 4] = ["trace", "synthetic.requests", "fio_job", CLIENTS];
+
+/// The key that chooses a benchmark.
+const CLIENTS: &str = "benchmark.kind";
 
 /// Whether a load was stated for a tenant with the name [`PLACEHOLDER`].
 pub fn has_load(values: &Values) -> bool {
-    ["trace", "synthetic.requests"]
-        .iter()
-        .any(|leaf| values.contains_key(&*format!("tenant.{PLACEHOLDER}.{leaf}")))
+    LOADS.iter().any(|leaf| values.contains_key(&*format!("tenant.{PLACEHOLDER}.{leaf}")))
+}
+
+/// Returns the tenants that have values, in the order of their names: for each its name and its values, under the paths
+/// of the keys that they stand for.
+pub fn stated(values: &Values) -> Vec<(String, Values)> {
+    let mut tenants: Vec<(String, Values)> = Vec::new();
+    for (path, value) in values {
+        let Some((name, _)) = path.strip_prefix("tenant.").and_then(|rest| rest.split_once('.')) else {
+            continue;
+        };
+        if name == PLACEHOLDER && !has_load(values) {
+            continue;
+        }
+        if tenants.last().is_none_or(|(last, _)| last != name) {
+            tenants.push((name.to_owned(), Values::new()));
+        }
+        let key = stands_for(path).expect("the path is below a tenant's table");
+        tenants.last_mut().expect("one was pushed").1.insert(self::path(&key), value.clone());
+    }
+    tenants.sort_by(|one, other| one.0.cmp(&other.0));
+    tenants
 }
 
 /// Declares the keys under [`PLACEHOLDER`], which have no values themselves.
@@ -109,31 +135,31 @@ impl Section for Tenants {
     }
 
     fn read(values: &Values) -> Tenants {
-        let mut tenants: Vec<(String, Values)> = Vec::new();
-        for (stated, value) in values {
-            let Some((name, _)) = stated.strip_prefix("tenant.").and_then(|rest| rest.split_once('.')) else {
-                continue;
-            };
-            if name == PLACEHOLDER && !has_load(values) {
-                continue;
+        let tenant = |(name, stated): (String, Values)| {
+            let mut values = defaults::<Own>();
+            values.extend(defaults::<Workload>());
+            values.extend(stated);
+            let chosen = |leaf: &str| values.contains_key(&*format!("workload.{leaf}"));
+            Tenant {
+                name,
+                workload: Workload::read(&values),
+                clients: chosen("fio_job") || chosen(CLIENTS),
+                own: Own::read(&values),
             }
-            if tenants.last().is_none_or(|(last, _)| last != name) {
-                let mut all = defaults::<Own>();
-                all.extend(defaults::<Workload>());
-                tenants.push((name.to_owned(), all));
-            }
-            let key = stands_for(stated).expect("the path is below a tenant's table");
-            tenants.last_mut().expect("one was pushed").1.insert(path(&key), value.clone());
-        }
-        let tenant = |(name, values): (String, Values)| Tenant {
-            name,
-            workload: Workload::read(&values),
-            own: Own::read(&values),
         };
-        let mut tenants: Vec<_> = tenants.into_iter().map(tenant).collect();
-        tenants.sort_by(|one, other| one.name.cmp(&other.name));
-        Tenants(tenants)
+        Tenants(stated(values).into_iter().map(tenant).collect())
     }
+}
+
+/// Lets a message about a key of `[workload]` be about a tenant's.
+pub fn of_tenant(name: &str, Contradiction { key, message }: Contradiction) -> Contradiction {
+    let own = key.strip_prefix("workload.").map_or(key, |leaf| path_of(name, leaf));
+    Contradiction { key: own, message: told_of(name, &message) }
+}
+
+/// Returns a message about a load as one about a tenant's: it names the tenant's keys.
+pub fn told_of(name: &str, message: &str) -> String {
+    message.replace("workload.", &format!("tenant.{name}."))
 }
 
 /// Returns the path of a tenant's key, for messages.

@@ -74,6 +74,7 @@ fn op_of(text: &[u8]) -> Result<Option<Op>, Trouble> {
 }
 
 impl Parser for Baleen {
+    const STREAMS: Option<&'static str> = Some("users");
     const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| header(line).is_some());
     const SAMPLE: &'static str = "# block_id io_offset io_size op_time op_name pipeline user_namespace user_name\n\
         3092 131072 65536 1571702400.5 1 3 2 71\n17 0 8388608 1571702401.25 4 3 2 72\n";

@@ -18,6 +18,7 @@ use ftlab_core::workload::{Op, Record};
 
 const NAMES: [&str; 8] = ["nsecs", "rwbs", "sector", "bytes", "nr_sector", "dev", "pid", "comm"];
 const NEEDED: usize = 3;
+const DEV: usize = 5;
 const PID: usize = 6;
 
 fn header(line: &[u8]) -> Option<Header<8>> {
@@ -71,6 +72,7 @@ fn size_of(bytes: Option<&[u8]>, count: Option<&[u8]>) -> Result<u64, Trouble> {
 }
 
 impl Parser for Bpftrace {
+    const STREAMS: Option<&'static str> = Some("processes (pid)");
     const RECOGNISED: Recognised = Recognised::HeaderOrLines(is_first);
     const SAMPLE: &'static str = "Attaching 1 probe...\nnsecs rwbs bytes sector nr_sector pid comm\n\
         45502109053447 W 4096 170104688 8 812 fio\n45502109071121 R 512 8 1 7 sh\n45502109071122 FF 0 0 0 7 sh\n";
@@ -105,7 +107,9 @@ impl Parser for Bpftrace {
         };
         let time_ns = time(need(0)?, NAMES[0], unit::NS)?;
         let size = size_of(fields[3], fields[4])?;
-        let pid = fields[PID].unwrap_or_default();
+        // A column that the header names is in every line; only what comes last, a command, may be empty.
+        let named = |field: usize| if self.columns.has(field) { need(field) } else { Ok(&b""[..]) };
+        let (device, pid) = (named(DEV)?, named(PID)?);
         let stream = self.streams.labelled(pid, fields[7].unwrap_or_default())?;
         let Some(op) = rwbs.op else { return Ok(Row::Drop("other_op")) };
         // A flush has no place: its sector is 0 or 2^64 - 1.
@@ -113,7 +117,7 @@ impl Parser for Bpftrace {
             return Ok(Row::streamed(time_ns, Op::Flush, [0, 0], 0, stream));
         }
         let offset = sectors(need(2)?, NAMES[2])?;
-        let offset = devices.place(fields[5].unwrap_or_default(), offset, size)?;
+        let offset = devices.place(device, offset, size)?;
         let flags = self.flagged.count(rwbs);
         Ok(Row::streamed(time_ns, op, [offset, size], flags, stream))
     }

@@ -129,6 +129,7 @@ fn op_of(text: &[u8]) -> Result<Op, Trouble> {
 
 impl Parser for Csv {
     const STAMPS: Stamps = Stamps::Own;
+    const STREAMS: Option<&'static str> = Some("those of its column stream");
     const RECOGNISED: Recognised = Recognised::Header(is_header);
     const SAMPLE: &'static str =
         "time_ns,op,offset,size\n100,R,4096,512\n200,w,0,1\n250,T,8192,4096\n300,F,,\n";

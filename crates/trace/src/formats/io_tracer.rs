@@ -50,6 +50,12 @@ fn days([year, month, day]: [u64; 3]) -> u64 {
     days - 719_468
 }
 
+/// Returns the number of days of a month.
+fn days_of(year: u64, month: u64) -> u64 {
+    let next = if month == 12 { [year + 1, 1, 1] } else { [year, month + 1, 1] };
+    days(next) - days([year, month, 1])
+}
+
 /// Parses `YYYY-MM-DD HH:MM:SS.ffffff`; returns ns since 1970.
 fn date(text: &[u8]) -> Result<u64, Trouble> {
     let wrong = || unexpected("timestamp", text, "a date and time such as 2024-01-15 10:30:45.123456");
@@ -62,7 +68,10 @@ fn date(text: &[u8]) -> Result<u64, Trouble> {
         return Err(wrong());
     }
     let date = [part(0, 4), part(5, 7), part(8, 10)];
-    let [Some(year @ 1970..), Some(month @ 1..=12), Some(day @ 1..=31)] = date else { return Err(wrong()) };
+    let [Some(year @ 1970..), Some(month @ 1..=12), Some(day @ 1..)] = date else { return Err(wrong()) };
+    if day > days_of(year, month) {
+        return Err(wrong());
+    }
     let (Some(hour @ 0..24), Some(minute @ 0..60), Some(..60)) = (part(11, 13), part(14, 16), part(17, 19))
     else {
         return Err(wrong());
@@ -101,6 +110,7 @@ fn rwbs_of(words: [&[u8]; 2], size: u64) -> Option<Rwbs> {
 }
 
 impl Parser for IoTracer {
+    const STREAMS: Option<&'static str> = Some("processes (pid)");
     const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| header(line).is_some());
     const SAMPLE: &'static str = "timestamp,operation,pid,tid,command,sector,size,latency_ms,device,flags,cpu_id\n\
         2024-01-15 10:30:45.123456,write,1234,1235,python3,2048000,8192,1.234,259:0,sync,0\n\

@@ -135,6 +135,7 @@ pub(crate) struct Lcs {
 
 impl Reader for Lcs {
     const STAMPS: Stamps = Stamps::Seconds;
+    const STREAMS: Option<&'static str> = Some("tenants");
     const SAMPLE: &'static [u8] = &SAMPLE;
 
     fn new(_: &str, head: &[u8]) -> Lcs {

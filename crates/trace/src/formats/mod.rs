@@ -16,6 +16,8 @@ pub(crate) struct Format {
     pub(crate) recognised: Recognised,
     /// What a line names besides the streams that the layout has.
     pub(crate) sources: &'static [StreamsOf],
+    /// What the layout's own streams are, for people.
+    pub(crate) streams: Option<&'static str>,
     /// Some lines of the layout, or a small file of it.
     pub(crate) sample: &'static [u8],
     /// Makes the rows of an opened file.
@@ -39,6 +41,7 @@ const fn format<P: Parser + 'static>(name: &'static str) -> Format {
         stamps: P::STAMPS,
         recognised: P::RECOGNISED,
         sources: P::SOURCES,
+        streams: P::STREAMS,
         sample: P::SAMPLE.as_bytes(),
         rows: rows::<P>,
         probe: probe::<P>,

@@ -19,6 +19,7 @@ pub(crate) struct OracleGeneralOp {
 
 impl Reader for OracleGeneralOp {
     const STAMPS: Stamps = Stamps::Seconds;
+    const STREAMS: Option<&'static str> = Some("namespaces");
     const SAMPLE: &'static [u8] =
         b"\x64\0\0\0\x08\0\0\0\0\0\0\0\0\x10\0\0\x0c\x07\0\xff\xff\xff\xff\xff\xff\xff\xff\
         \x66\0\0\0\x10\0\0\0\0\0\0\0\0\x10\0\0\x0d\x09\0\xff\xff\xff\xff\xff\xff\xff\xff";

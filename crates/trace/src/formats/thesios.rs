@@ -32,6 +32,7 @@ pub(crate) struct Thesios {
 }
 
 impl Parser for Thesios {
+    const STREAMS: Option<&'static str> = Some("applications");
     const RECOGNISED: Recognised = Recognised::Header(|line| header(line).is_some());
     const SAMPLE: &'static str = "filename,file_offset,application,op_type,cache_hit,request_io_size_bytes,start_time\n\
         3f9a,1050624,spanner,READ,0,4096,1705305600.25\n77c0,0,bigtable,WRITE,-1,8192,1705305600.5\n\

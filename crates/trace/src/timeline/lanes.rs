@@ -1,6 +1,6 @@
 //! The lanes on which requests are drawn.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Tracks for requests: requests that overlap in time are drawn on different tracks.
 #[derive(Debug, Default)]
@@ -36,5 +36,37 @@ impl Lanes {
     /// Makes a lane free from this moment on.
     pub fn free(&mut self, lane: u64, from_ns: u64) {
         self.free.insert((from_ns, lane));
+    }
+}
+
+/// Who sends requests: the tenants, each with lanes of its own, or a single sender.
+#[derive(Debug)]
+pub struct Senders {
+    /// Names by stream; a stream without one is named by its number. `None`: there are no tenants.
+    names: Option<Vec<String>>,
+    lanes: BTreeMap<u16, Lanes>,
+}
+
+impl Senders {
+    /// Makes the senders from the tenants' names, if there are tenants.
+    pub fn new(names: Option<Vec<String>>) -> Senders {
+        Senders { names, lanes: BTreeMap::new() }
+    }
+
+    /// Returns the name of a stream's tenant; empty if there are no tenants.
+    pub fn name(&self, stream: u16) -> String {
+        let Some(names) = &self.names else { return String::new() };
+        names.get(usize::from(stream)).cloned().unwrap_or_else(|| stream.to_string())
+    }
+
+    /// Returns the lanes of a stream's sender.
+    pub fn lanes(&mut self, stream: u16) -> &mut Lanes {
+        let own = if self.names.is_some() { stream } else { 0 };
+        self.lanes.entry(own).or_default()
+    }
+
+    /// Returns the number of a sender's lane among those of all senders.
+    pub fn number(&self, stream: u16, lane: u64) -> u64 {
+        if self.names.is_some() { lane << 16 | u64::from(stream) } else { lane }
     }
 }

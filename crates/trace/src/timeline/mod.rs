@@ -3,7 +3,8 @@
 //! Under `host` there is a slice for each request, from arrival to completion, with its `wait` and `access` inside;
 //! under `device`, the link and the cores have their tracks, and each channel has its `bus` and its chips, with a
 //! slice for every flash operation's cells and for every transfer of data. An arrow leads from a request through the
-//! work that the link and the cores do for it, and through its flash operations.
+//! work that the link and the cores do for it, and through its flash operations. Tenants have tracks of their own for
+//! their requests, and their name in that of every slice that runs for them.
 
 mod encoder;
 mod lanes;
@@ -19,7 +20,7 @@ use crate::atomic::{OutputError, OutputFile};
 use encoder::Message;
 use ftlab_core::device::{Service, Stage};
 use ftlab_core::sim::{Activity, Completion, Dispatch, Handling, Tracks};
-use lanes::Lanes;
+use lanes::Senders;
 use names::{Arg, Category, Name};
 use perfetto::{Args, Track};
 pub use window::Window;
@@ -49,6 +50,7 @@ pub struct Drawn {
 /// A request with open slices.
 #[derive(Clone, Copy, Debug)]
 struct Open {
+    stream: u16,
     lane: u64,
     slices: u32,
 }
@@ -65,7 +67,7 @@ pub struct Timeline {
     window: Window,
     most: u64,
     drawn: Drawn,
-    lanes: Lanes,
+    senders: Senders,
     /// Requests that are drawn and have not completed.
     open: BTreeMap<u64, Open>,
     pending: Option<u32>,
@@ -83,6 +85,7 @@ impl Timeline {
         window: Option<Window>,
         most: u64,
     ) -> Result<Timeline, OutputError> {
+        let senders = Senders::new(tracks.tenants.clone());
         let mut timeline = Timeline {
             path: path.to_owned(),
             out: Some(OutputFile::create(path)?),
@@ -92,7 +95,7 @@ impl Timeline {
             window: window.unwrap_or_default(),
             most: if window.is_some() { u64::MAX } else { most },
             drawn: Drawn { events: 0, cut_ns: None },
-            lanes: Lanes::default(),
+            senders,
             open: BTreeMap::new(),
             pending: None,
         };
@@ -137,10 +140,11 @@ impl Timeline {
                 (Name::Cells(activity.operation, activity.cause), Category::Cells(activity.operation))
             }
         };
+        let tenant = activity.request.map_or(String::new(), |request| self.senders.name(request.stream));
         let on_bus = (stage != Stage::Cells).then(|| self.bus_track(u64::from(channel)));
         for track in [Some(self.lun_track(u64::from(lun), stage)), on_bus].into_iter().flatten() {
             self.drawn.events += 1;
-            perfetto::begin(&mut self.message, from_ns, track, (name, category), |args| {
+            perfetto::begin(&mut self.message, from_ns, track, (name, category, &tenant), |args| {
                 describe(activity, args);
                 if stage == Stage::Cells
                     && let Some(request) = &activity.request
@@ -162,16 +166,17 @@ impl Timeline {
         self.bound(end_ns);
         self.begin_request(request, end_ns);
         let Some((from_ns, to_ns)) = self.window.clip(begin_ns, end_ns) else { return self.write() };
-        let name = match service {
+        let (name, category) = match service {
             Service::Command => (Name::Command, Category::Link),
             Service::Work => (Name::Work, Category::Core),
             Service::DataIn => (Name::DataIn, Category::Link),
             Service::DataOut => (Name::DataOut, Category::Link),
             Service::Answer => (Name::Answer, Category::Link),
         };
+        let tenant = self.senders.name(request.stream);
         let track = self.server_track(u64::from(server));
         self.drawn.events += 1;
-        perfetto::begin(&mut self.message, from_ns, track, name, |args| {
+        perfetto::begin(&mut self.message, from_ns, track, (name, category, &tenant), |args| {
             args.uint(Arg::Request, request.id);
             args.op(request.op);
             args.flow(request.id);
@@ -197,10 +202,11 @@ impl Timeline {
             size: c.size,
             lpn: 0,
             pages: 0,
+            stream: c.stream,
         };
         self.begin_request(&unseen, c.complete_ns);
-        if let Some(Open { lane, slices }) = self.open.remove(&c.id) {
-            let track = self.lane_track(lane);
+        if let Some(Open { stream, lane, slices }) = self.open.remove(&c.id) {
+            let track = self.lane_track(stream, lane);
             let end_ns = c.complete_ns.clamp(self.window.start_ns, self.window.end_ns);
             for left in (0..slices).rev() {
                 perfetto::end(&mut self.message, end_ns, track, |args| {
@@ -216,7 +222,7 @@ impl Timeline {
                     }
                 });
             }
-            self.lanes.free(lane, end_ns);
+            self.senders.lanes(stream).free(lane, end_ns);
         }
         self.write();
     }
@@ -242,24 +248,30 @@ impl Timeline {
     /// Draws a request that is not drawn yet, starting at its arrival: its wait and, unless it was dispatched
     /// after the window, the beginning of its access. The request existed at least until `now_ns`.
     fn begin_request(&mut self, request: &Dispatch, now_ns: u64) {
-        let Dispatch { id, arrival_ns, dispatch_ns, .. } = *request;
+        let Dispatch { id, arrival_ns, dispatch_ns, stream, .. } = *request;
         let inside = self.window.clip(arrival_ns, now_ns).is_some();
         if !inside || self.drawn.cut_ns.is_some() || self.open.contains_key(&id) {
             return;
         }
         let dispatched_ns = dispatch_ns.clamp(self.window.start_ns, self.window.end_ns);
         let arrived_ns = arrival_ns.max(self.window.start_ns);
-        let (lane, from_ns) = match self.lanes.take(arrived_ns, MOST_LANES) {
+        let lanes = self.senders.lanes(stream);
+        let (lane, from_ns) = match lanes.take(arrived_ns, MOST_LANES) {
             Some(lane) => (lane, arrived_ns),
-            None => (self.lanes.take(dispatched_ns, u64::MAX).expect("no bound"), dispatched_ns),
+            None => (lanes.take(dispatched_ns, u64::MAX).expect("no bound"), dispatched_ns),
         };
-        let track = self.lane_track(lane);
-        if self.lanes.is_new(lane) {
-            let requests = Track { uuid: track, parent: HOST, name: "requests", rank: 1, counter: false };
+        let (new, tenant) = (lanes.is_new(lane), self.senders.name(stream));
+        let track = self.lane_track(stream, lane);
+        if new {
+            let (of, rank) = match self.tracks.tenants {
+                Some(_) => (format!("requests of {tenant}"), 1 + u64::from(stream)),
+                None => ("requests".into(), 1),
+            };
+            let requests = Track { uuid: track, parent: HOST, name: &of, rank, counter: false };
             perfetto::track(&mut self.message, &requests);
         }
         self.drawn.events += 2;
-        let name = (Name::Request(request.op), Category::Request);
+        let name = (Name::Request(request.op), Category::Request, tenant.as_str());
         perfetto::begin(&mut self.message, from_ns, track, name, |args| {
             args.uint(Arg::Request, id);
             args.uint(Arg::Offset, request.offset);
@@ -274,15 +286,15 @@ impl Timeline {
         let mut slices = 1;
         if dispatched_ns > from_ns {
             self.drawn.events += 1;
-            perfetto::begin(&mut self.message, from_ns, track, (Name::Wait, Category::Request), |_| ());
+            perfetto::begin(&mut self.message, from_ns, track, (Name::Wait, Category::Request, ""), |_| ());
             perfetto::end(&mut self.message, dispatched_ns, track, |_| ());
         }
         if dispatch_ns < self.window.end_ns {
-            let name = (Name::Access, Category::Request);
+            let name = (Name::Access, Category::Request, "");
             perfetto::begin(&mut self.message, dispatched_ns, track, name, |args| args.flow(id));
             slices += 1;
         }
-        self.open.insert(id, Open { lane, slices });
+        self.open.insert(id, Open { stream, lane, slices });
     }
 
     /// Writes what every timeline begins with.
@@ -337,8 +349,8 @@ impl Timeline {
         FIRST + 2 * u64::from(self.tracks.channels) + 2 * self.tracks.luns.len() as u64 + server
     }
 
-    fn lane_track(&self, lane: u64) -> u64 {
-        self.server_track(self.tracks.controller.len() as u64) + lane
+    fn lane_track(&self, stream: u16, lane: u64) -> u64 {
+        self.server_track(self.tracks.controller.len() as u64) + self.senders.number(stream, lane)
     }
 
     /// Writes out what has been encoded.

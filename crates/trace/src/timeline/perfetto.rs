@@ -44,6 +44,7 @@ mod event {
     pub const TYPE: u32 = 9;
     pub const NAME: u32 = 10;
     pub const TRACK: u32 = 11;
+    pub const NAME_TEXT: u32 = 23;
     pub const COUNTER_VALUE: u32 = 30;
     pub const FLOW: u32 = 47;
     /// Values of `Type`.
@@ -185,16 +186,20 @@ fn event(out: &mut Message, time_ns: u64, kind: u64, track: u64, fill: impl FnOn
     });
 }
 
-/// Begins a slice.
+/// Begins a slice. The tenant for which it runs, unless empty, becomes part of its name, so that viewers, which colour
+/// slices by name, give each tenant a colour.
 pub fn begin(
     out: &mut Message,
     time_ns: u64,
     track: u64,
-    (name, category): (Name, Category),
+    (name, category, tenant): (Name, Category, &str),
     args: impl FnOnce(&mut Args),
 ) {
     event(out, time_ns, event::BEGIN, track, |fields| {
-        fields.uint(event::NAME, name.iid());
+        match tenant {
+            "" => fields.uint(event::NAME, name.iid()),
+            _ => fields.text(event::NAME_TEXT, &format!("{} ({tenant})", name.text())),
+        }
         fields.uint(event::CATEGORY, category.iid());
         args(&mut Args(fields));
     });

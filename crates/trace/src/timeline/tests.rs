@@ -4,7 +4,14 @@ use ftlab_core::workload::Op;
 
 fn one_chip() -> Tracks {
     let chip = ftlab_core::sim::Track { channel: 0, name: "chip 0".into(), rank: 0 };
-    Tracks { controller: Vec::new(), channels: 1, luns: vec![chip], overlap: false, rare: false }
+    Tracks {
+        controller: Vec::new(),
+        channels: 1,
+        luns: vec![chip],
+        overlap: false,
+        rare: false,
+        tenants: None,
+    }
 }
 
 #[test]
@@ -22,6 +29,7 @@ fn ends_once_it_has_grown_to_its_bound() {
             size: 4096,
             lpn: 0,
             pages: 1,
+            stream: 0,
         };
         timeline.activity(&Activity {
             number: None,
@@ -55,7 +63,7 @@ fn ends_once_it_has_grown_to_its_bound() {
             stream: 0,
         });
     }
-    assert!(timeline.open.is_empty() && timeline.lanes.count == 1);
+    assert!(timeline.open.is_empty() && timeline.senders.lanes(0).count == 1);
     let drawn = timeline.finish().unwrap();
     std::fs::remove_file(&path).unwrap();
     // There are three events per request; the 34th request brings their number to 102, and the limit takes effect when
@@ -65,7 +73,7 @@ fn ends_once_it_has_grown_to_its_bound() {
 
 #[test]
 fn lanes_are_used_again_once_they_are_free() {
-    let mut lanes = Lanes::default();
+    let mut lanes = lanes::Lanes::default();
     assert_eq!((lanes.take(0, 2), lanes.take(0, 2), lanes.take(0, 2)), (Some(0), Some(1), None));
     lanes.free(0, 10);
     lanes.free(1, 20);

@@ -8,10 +8,10 @@ use crate::host::arbiter;
 use crate::host::sched::needs;
 use crate::host::settings::{Queues, Settings};
 use crate::workload::settings::{By, Replay, Workload, ignored as ignored_by};
-use crate::workload::tenants::{MOST, Tenant, path_of};
+use crate::workload::tenants::{MOST, Tenant, of_tenant, path_of, stated};
 
 /// Checks the tenants by themselves and against each other.
-pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
+pub(super) fn check(settings: &Settings, values: &Values) -> Result<(), Contradiction> {
     let (tenants, by_stream) = (&settings.tenants.0, settings.workload.tenants == By::Stream);
     queues(settings)?;
     if are_several(settings) {
@@ -21,12 +21,12 @@ pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
         return Ok(());
     }
     let workload = &settings.workload;
-    let stated = [
+    let others = [
         (workload.trace.is_some(), "workload.trace"),
         (workload.synthetic.is_some(), "workload.synthetic.requests"),
         (workload.fio_job.is_some(), "workload.fio_job"),
     ];
-    if let Some((_, key)) = stated.into_iter().find(|(stated, _)| *stated) {
+    if let Some((_, key)) = others.into_iter().find(|(is_stated, _)| *is_stated) {
         let message = "a load besides those of the tenants ([tenant.NAME]); remove one of the two";
         return fail(key, message.into());
     }
@@ -41,6 +41,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
     }
     let page_bytes = u64::from(settings.ftl.logical_page_bytes);
     let ranges = settings.tenants.ranges(settings.user_bytes(), page_bytes);
+    let stated = stated(values);
     for (tenant, range) in tenants.iter().zip(ranges) {
         let bytes = range.to - range.from;
         let fault = |message| fail(path_of(&tenant.name, "range"), message);
@@ -52,28 +53,24 @@ pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
             let page = BYTES.format(page_bytes);
             return fault(format!("{range} is not a range of logical pages, of {page} each"));
         }
-        load(tenant, bytes, settings)?;
+        let none = Values::new();
+        let own = stated.iter().find(|(name, _)| *name == tenant.name).map_or(&none, |(_, values)| values);
+        load(tenant, bytes, settings, own)?;
     }
     Ok(())
 }
 
-/// Checks a tenant's load, which has `bytes` of addresses.
-fn load(tenant: &Tenant, bytes: u64, settings: &Settings) -> Result<(), Contradiction> {
-    let Tenant { name, workload, own } = tenant;
-    if workload.trace.is_none() && workload.synthetic.is_none() {
-        let message =
-            "the tenant has no load: name a trace, or the requests of a generator (synthetic.requests)";
+/// Checks a tenant's load, which has `bytes` of addresses and was read from `values`.
+fn load(tenant: &Tenant, bytes: u64, settings: &Settings, values: &Values) -> Result<(), Contradiction> {
+    let Tenant { name, workload, clients, own } = tenant;
+    if workload.trace.is_none() && workload.synthetic.is_none() && !clients {
+        let message = "the tenant has no load: name a trace, the requests of a generator (synthetic.requests), a \
+                       benchmark (benchmark.kind) or a fio job (fio_job)";
         return fail(path_of(name, "trace"), message.into());
     }
     let depth = own.queue_depth.unwrap_or(settings.host.queue_depth);
-    let checked = replay(workload, depth).and_then(|()| generator(workload, bytes, settings, &Values::new()));
+    let checked = replay(workload, depth).and_then(|()| generator(workload, bytes, settings, values));
     checked.map_err(|fault| of_tenant(name, fault))
-}
-
-/// Lets a message about a key of `[workload]` be about a tenant's.
-fn of_tenant(name: &str, Contradiction { key, message }: Contradiction) -> Contradiction {
-    let own = key.strip_prefix("workload.").map_or(key, |leaf| path_of(name, leaf));
-    Contradiction { key: own, message: message.replace("workload.", &format!("tenant.{name}.")) }
 }
 
 /// Refuses schedulers that work on the blocks of all requests where each tenant has a queue of its own.
