@@ -4,7 +4,8 @@ use ftlab_core::workload::Op;
 
 fn one_chip() -> Tracks {
     let chip = ftlab_core::sim::Track { channel: 0, name: "chip 0".into(), rank: 0 };
-    Tracks { controller: Vec::new(), channels: 1, luns: vec![chip], overlap: false, rare: false }
+    let controller = Vec::new();
+    Tracks { controller, buffer: false, channels: 1, luns: vec![chip], overlap: false, rare: false }
 }
 
 #[test]
