@@ -135,7 +135,9 @@ def test_the_write_buffer_has_a_count(tmp_path: Path) -> None:
     assert levels[:2] == [(0, 1), (5000, 3)]
     assert result["device"]["buffer"]["high_water"] == 3
     assert levels[-1][1] == 0
-    ends = [one.end for chip in range(4) for one in trace.on(f"chip {chip}") if one.name.startswith("program")]
+    ends = [
+        one.end for chip in range(4) for one in trace.on(f"chip {chip}") if one.name.startswith("program")
+    ]
     assert {at for at, _ in levels[-3:]} <= set(ends)
     assert "write buffer" not in run(tmp_path)[1].names.values()
 
