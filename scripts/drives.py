@@ -84,6 +84,19 @@ def never(_: Row) -> bool:
     return False
 
 
+READS = "Random reads of 4 KiB"
+RANDOM_WRITES = "Random writes of 4 KiB"
+STREAM = "Sequential reads of 128 KiB"
+COMMAND_TIME = "Fitted: `device.command_time`."
+AS_LONG = "The model's controller takes as long for a write as for a read, the drive does not."
+CACHE_WRITES = """Writes of 128 KiB into the empty cache (`ftlab run {} --set
+workload.replay=closed --set host.queue_depth=32 --set device.precondition=none --set
+workload.synthetic.requests=8000 --set workload.synthetic.size=128KiB --set
+workload.synthetic.pattern=sequential --set workload.synthetic.read_share=0%`) take {} MB/s;
+`flash.slc_program` is fitted to {}."""
+
+UFS_STREAM = f"Fitted: the link. {CACHE_WRITES.format('ufs-3.1', '1,202', '1,200')}"
+
 DRIVES: tuple[Drive, ...] = (
     Drive(
         f"{PRESETS}/nvme-980-pro.toml",
@@ -197,6 +210,80 @@ leave the buffer one by one, would explain it.""",
             ),
         ),
     ),
+    Drive(
+        f"{PRESETS}/nvme-qlc.toml",
+        "Crucial P1 1 TB: preset `nvme-qlc`",
+        "crucial-p1.csv",
+        """A client drive with QLC and PCIe 3. The figures are the maker's, each an "up to", by way of
+[TechReport](https://techreport.com/review/34266/crucial-p1-500-gb-qlc-nvme-ssd-reviewed), which
+has them for three sizes, and [KitGuru](https://kitguru.net/components/ssd-drives/simon-crisp/crucial-p1-1000gb-nvme-ssd-review/9).
+At which depth they hold is not said; 32 is assumed, and the means follow from it.""",
+        (
+            Series(
+                READS,
+                job("randread", 4096),
+                lambda row: True,
+                0.02,
+                """Fitted: `flash.read`. **Predicted** are the other two sizes, with half and twice the dies:
+`--set flash.chips_per_channel=1` (500 GB) and `=4` (2 TB) give 92,200 and 239,800 reads a
+second, where the maker has 90,000 and 250,000.
+
+```text
+ftlab run nvme-qlc --set workload.replay=closed --set host.queue_depth=32 \\
+    --set workload.synthetic.requests=50000 --set workload.synthetic.size=4KiB \\
+    --set workload.synthetic.read_share=100% --set flash.chips_per_channel=1
+```""",
+            ),
+            Series(RANDOM_WRITES, job("randwrite", 4096), lambda row: True, 0.02, COMMAND_TIME),
+            Series(
+                STREAM,
+                job("read", 131072),
+                lambda row: True,
+                0.02,
+                f"""Fitted: the link. {CACHE_WRITES.format("nvme-qlc", "1,717", "1,700")} **Predicted**, with
+the other sizes' chips: 862 MB/s (500 GB) and 2,000 MB/s (2 TB), where the maker has 950
+(KitGuru: 905) and 1,750. The model's 2 TB are bound by the link, the drive by something
+before it.
+
+[A review](https://techpowerup.com/review/crucial-p1-nvme-m-2-ssd-1-tb/6.html) filled the drive:
+1.6 GB/s until 140 GB were written, then 150 MB/s. To these two steps the cache and
+`flash.program` are fitted: 182,662 requests, the model's 24 GB, give 1,709 and 146 MB/s.""",
+            ),
+        ),
+    ),
+    Drive(
+        f"{PRESETS}/ufs-3.1.toml",
+        "Samsung eUFS 3.1 512 GB: preset `ufs-3.1`",
+        "samsung-eufs-3.1.csv",
+        """A drive for telephones. The four figures are the maker's of March 2020, each an "up to", by
+way of [Liliputing](https://liliputing.com/2020/03/samsungs-ufs-3-1-storage-brings-ssd-speeds-to-smartphones.html).
+At which depth they hold is not said; 32 is assumed.""",
+        (
+            Series(READS, job("randread", 4096), lambda row: True, 0.02, COMMAND_TIME),
+            Series(RANDOM_WRITES, job("randwrite", 4096), never, 0.31, AS_LONG),
+            Series(STREAM, job("read", 131072), lambda row: True, 0.02, UFS_STREAM),
+        ),
+    ),
+    Drive(
+        f"{PRESETS}/emmc-5.1.toml",
+        "Samsung eMMC 5.1 64 GB: preset `emmc-5.1`",
+        "samsung-emmc-5.1.csv",
+        """Flash behind an eMMC controller. The four figures are the maker's of February 2015, each an
+"up to", by way of [SamMobile](http://sammobile.com/2015/02/18/samsung-introduces-emmc-5-1-based-flash-memory).
+At which depth they hold is not said; 32, the length of the command queue, is assumed.""",
+        (
+            Series(READS, job("randread", 4096), lambda row: True, 0.02, COMMAND_TIME),
+            Series(RANDOM_WRITES, job("randwrite", 4096), never, 0.19, AS_LONG),
+            Series(STREAM, job("read", 131072), lambda row: True, 0.02, "Fitted: `flash.transfer`."),
+            Series(
+                "Sequential writes of 128 KiB",
+                job("write", 131072),
+                lambda row: True,
+                0.02,
+                "Fitted: `flash.program`.",
+            ),
+        ),
+    ),
 )
 
 
@@ -271,10 +358,15 @@ def page(images: Path | None) -> tuple[str, list[str]]:
         for drive in DRIVES:
             found = measured(drive, Path(folder), reporter)
             name = f"drive-{Path(drive.model).stem}.svg"
-            if images is not None:
+            # A picture of a single depth would show no curve.
+            curved = any(len({pair.row.depth * pair.row.jobs for pair in pairs}) > 1 for _, pairs in found)
+            if curved and images is not None:
                 picture(drive, found, images / name)
             parts.append(f"\n## {drive.title}\n\n{drive.said}\n")
-            parts.append(f"\n![{drive.title}: points were measured, lines are the model](images/{name})\n")
+            if curved:
+                parts.append(
+                    f"\n![{drive.title}: points were measured, lines are the model](images/{name})\n"
+                )
             for series, pairs in found:
                 parts.append(f"\n### {series.title}\n\n" + "\n".join(table_of(series, pairs)) + "\n")
                 parts.append(f"\n{series.said}\n")

@@ -156,7 +156,7 @@ WITHHELD = 13
 TRACE_OVERWRITES = 4
 
 
-def trace_row(path: Path, given: dict[str, Any], block_pages: int) -> str:
+def trace_row(path: Path, given: dict[str, Any], block_pages: int, victims: str = "greedy") -> str:
     """Returns the row of a trace: its skew, and its amplification under each placement.
 
     The device holds just the pages that the trace touches. The trace is repeated until it has written as
@@ -173,7 +173,7 @@ def trace_row(path: Path, given: dict[str, Any], block_pages: int) -> str:
     wafs = []
     for placement in PLACEMENTS:
         config = device(blocks, block_pages, WITHHELD)
-        config["ftl"] |= {"placement": placement}
+        config["ftl"] |= {"placement": placement, "gc": victims}
         config["workload"] = reading | {"out_of_range": "compact"}
         result = ftlab.run(config, trace=path, repeat=repeat, replay="closed", collect=False)
         wafs.append(result["waf"]["total"])
@@ -196,7 +196,7 @@ def touched(frame: pl.DataFrame) -> np.ndarray:
     return pages
 
 
-def traces(folder: Path, block_pages: int) -> Iterator[str]:
+def traces(folder: Path, block_pages: int, victims: str) -> Iterator[str]:
     """Yields the rows of the table of the recorded traces in a folder that papers/traces.toml names."""
     listed = tomllib.loads((ROOT / "papers" / "traces.toml").read_text())["trace"]
     found: dict[str, dict[str, Any]] = {}
@@ -209,7 +209,7 @@ def traces(folder: Path, block_pages: int) -> Iterator[str]:
     yield "| " + " | ".join(columns) + " |"
     yield "|---" * len(columns) + "|"
     for name, given in sorted(found.items()):
-        yield trace_row(folder / name, given, block_pages)
+        yield trace_row(folder / name, given, block_pages, victims)
 
 
 def main() -> None:
@@ -223,8 +223,12 @@ def main() -> None:
     recorded = tables.add_parser("traces")
     recorded.add_argument("folder", type=Path)
     recorded.add_argument("--block-pages", type=int, default=32, help="pages of 4 KiB in a block")
+    recorded.add_argument("--victims", default="greedy", help="how victims are chosen (ftl.gc)")
     options = parser.parse_args()
-    rows = fdp(options.scale) if options.table == "fdp" else traces(options.folder, options.block_pages)
+    if options.table == "fdp":
+        rows = fdp(options.scale)
+    else:
+        rows = traces(options.folder, options.block_pages, options.victims)
     for row in rows:
         print(row, flush=True)
 

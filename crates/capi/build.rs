@@ -1,7 +1,7 @@
 //! Names the library by the version of its binary interface.
 
 /// Version of the binary interface; raised when a change of `ftlab.h` makes it necessary to recompile programs.
-const ABI: u32 = 0;
+const ABI: u32 = 1;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -34,6 +34,7 @@ from functools import partial
 from . import controller
 from .controller import FLASH, HOST, Clock, Controller, Servers
 from .mapplus import Record
+from .read_ahead import ReadAhead, Waiting
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class Config(controller.Config):
     low: int = 60
     protected: bool = False
     block_pages: int = 64
+    ahead: int = 0
+    """How many pages the device reads ahead."""
 
     def settings(self) -> dict[str, str | int | bool]:
         """Returns these settings under ftlab's names for them."""
@@ -62,6 +65,7 @@ class Config(controller.Config):
             "device.write_buffer_high": f"{self.high}%",
             "device.write_buffer_low": f"{self.low}%",
             "device.power_loss_protection": self.protected,
+            "device.read_ahead": f"{self.ahead * self.page}B",
         }
 
 
@@ -84,6 +88,8 @@ class Outcome:
     done: list[int]
     buffered: list[int]
     figures: Figures = field(default_factory=Figures)
+    read_ahead: int = 0
+    """Pages read ahead."""
 
 
 @dataclass
@@ -161,6 +167,7 @@ class Device:
         self.held = 0
         self.queue: deque[Command] = deque()
         self.line = Line(config.policy, config.block_pages)
+        self.ahead = ReadAhead(config.ahead)
         self.flying: tuple[int, int] | None = None
         """The page on its way to the flash, and its room."""
         self.dropped = False
@@ -175,6 +182,10 @@ class Device:
     def used(self) -> int:
         return len(self.line.rooms) + (self.flying is not None)
 
+    def has_room(self, lpn: int) -> bool:
+        """Whether a room is in use for this page."""
+        return lpn in self.line.rooms or (self.flying is not None and self.flying[0] == lpn)
+
     def holds(self, lpn: int) -> bool:
         """Whether reads find this page in the buffer."""
         flying = self.flying is not None and self.flying[0] == lpn and not self.dropped
@@ -187,16 +198,36 @@ class Device:
     def enter(self, command: Command) -> None:
         """Takes a command into the buffer, or past it into the queue."""
         op, protected = command.op, self.config.protected
-        if op == "W" or (op == "WF" and protected):
+        if op == "R":
+            self.ahead.follow(command.lpns)
+        if self.config.pages and (op == "W" or (op == "WF" and protected)):
             self.write(command)
-        elif op == "R" and all(map(self.holds, command.lpns)):
-            self.hit(command, len(command.lpns))
-            self.answer(command)
+        elif op == "R":
+            self.look(command)
         elif op == "F" and protected:
             self.answer(command)
         elif op == "F" and self.used():
             flying = set() if self.flying is None else {self.flying[1]}
             self.flushes.append((command, flying.union(self.line.rooms.values())))
+        else:
+            self.queue.append(command)
+
+    def found(self, lpn: int) -> bool:
+        """Whether the device's RAM has a page."""
+        return self.holds(lpn) or self.ahead.has(lpn)
+
+    def waits(self, lpns: range) -> bool:
+        """Whether what the RAM does not have of these pages is on its way there."""
+        left = [lpn for lpn in lpns if not self.found(lpn)]
+        return bool(left) and all(map(self.ahead.coming, left))
+
+    def look(self, command: Command) -> None:
+        """Answers a read from RAM, lets it wait for pages that are on their way there, or queues it."""
+        if all(map(self.found, command.lpns)):
+            self.hit(command, len(command.lpns))
+            self.answer(command)
+        elif self.waits(command.lpns):
+            self.ahead.waiting.append(Waiting(command.lpns, partial(self.look, command)))
         else:
             self.queue.append(command)
 
@@ -220,6 +251,7 @@ class Device:
                 self.destaging |= self.used() > self.config.pages * self.config.high // 100
             else:
                 return False
+            self.ahead.drop(range(lpn, lpn + 1))
             command.placed += 1
         return True
 
@@ -243,6 +275,7 @@ class Device:
         return joined
 
     def hit(self, command: Command, pages: int) -> None:
+        self.ahead.take(command.lpns)
         self.outcome.buffered[command.number] += pages
         self.figures.hits += pages
 
@@ -252,6 +285,13 @@ class Device:
         while self.admit():
             self.issue()
         self.destage()
+        self.read_on()
+
+    def read_on(self) -> None:
+        """Hands the wanted pages to the flash, to be read ahead."""
+        if self.left:
+            for lpn in self.ahead.hand(self.has_room):
+                self.chip.serve(self.config.read, partial(self.ahead.landed, lpn, self.waits))
 
     def issue(self) -> None:
         """Issues commands from the head of the queue as long as the scheduler lets them issue."""
@@ -259,12 +299,12 @@ class Device:
             command = self.queue.popleft()
             ns = 0
             if command.op == "R":
-                found = sum(map(self.holds, command.lpns))
+                found = sum(map(self.found, command.lpns))
                 self.hit(command, found)
                 ns = self.config.read * (len(command.lpns) - found)
             elif command.op != "F":
                 self.drop(command.lpns)
-                ns = self.config.program * len(command.lpns) if command.op == "WF" else 0
+                ns = 0 if command.op == "T" else self.config.program * len(command.lpns)
             self.chip.serve(ns, partial(self.answer, command))
 
     def ignores_chip(self, command: Command) -> bool:
@@ -272,7 +312,8 @@ class Device:
         return self.config.scheduler == "direct" and command.op != "F"
 
     def drop(self, lpns: range) -> None:
-        """Drops pages from the buffer; the room of a page on its way to the flash stays in use."""
+        """Drops pages from the RAM; the room of a page on its way to the flash stays in use."""
+        self.ahead.drop(lpns)
         for lpn in lpns:
             if lpn in self.line.rooms:
                 self.free(self.line.remove(lpn))
@@ -312,4 +353,5 @@ def run(config: Config, trace: Sequence[Record]) -> Outcome:
         command = Command(number, op, lpns, size)
         device.clock.at(arrival, HOST, number, partial(device.arrive, command))
     device.clock.run(device.end_instant)
+    device.outcome.read_ahead = device.ahead.read
     return device.outcome

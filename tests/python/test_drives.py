@@ -38,6 +38,7 @@ def test_an_error_beyond_its_bound_is_noticed(script: ModuleType) -> None:
 
 
 def test_every_number_of_a_preset_has_its_source() -> None:
-    for path in sorted((ROOT / "crates" / "config" / "presets").glob("nvme-*.toml")):
+    presets = ROOT / "crates" / "config" / "presets"
+    for path in sorted(path for kind in ("nvme", "ufs", "emmc") for path in presets.glob(f"{kind}-*.toml")):
         for line in path.read_text().splitlines():
             assert " = " not in line or line.startswith("#") or "  # " in line, f"{path.name}: {line}"

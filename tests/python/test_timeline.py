@@ -123,6 +123,25 @@ def test_link_and_cores_have_tracks(tmp_path: Path, duplex: str, links: list[str
         assert access.begin <= one.begin <= one.end <= access.end
 
 
+def test_the_write_buffer_has_a_count(tmp_path: Path) -> None:
+    """It rises with the pages written, and ends with those that nothing has destaged."""
+    out = tmp_path / "t.pftrace"
+    rows = "0,W,0,4096\n5000,W,4096,8192\n9000000,R,65536,4096\n"
+    (tmp_path / "a.csv").write_text("time_ns,op,offset,size\n" + rows)
+    keys = {"device.write_buffer": "64KiB", "device.queue_depth": 8}
+    result = ftlab.run("map-plus", set=keys, trace=str(tmp_path / "a.csv"), timeline=out)
+    trace = Trace(out)
+    levels = trace.counters["write buffer"]
+    assert levels[:2] == [(0, 1), (5000, 3)]
+    assert result["device"]["buffer"]["high_water"] == 3
+    assert levels[-1][1] == 0
+    ends = [
+        one.end for chip in range(4) for one in trace.on(f"chip {chip}") if one.name.startswith("program")
+    ]
+    assert {at for at, _ in levels[-3:]} <= set(ends)
+    assert "write buffer" not in run(tmp_path)[1].names.values()
+
+
 def test_shows_every_request(tmp_path: Path) -> None:
     result, trace = run(tmp_path)
     rows = {row["id"]: row for row in result.requests.to_dicts()}

@@ -181,6 +181,11 @@ typedef struct ftlab_completion {
    */
   uint32_t mapping_misses;
   /**
+   * Pages of a read that the device had in RAM, in its write buffer or read ahead; of merged requests, each carries
+   * all of them.
+   */
+  uint32_t buffered;
+  /**
    * 'R', 'W', 'T' or 'F'.
    */
   char op;

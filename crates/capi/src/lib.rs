@@ -106,6 +106,9 @@ pub struct ftlab_completion {
     pub channel_batch: u64,
     /// Mapping-cache misses of its pages; of merged requests, the first carries all of them.
     pub mapping_misses: u32,
+    /// Pages of a read that the device had in RAM, in its write buffer or read ahead; of merged requests, each carries
+    /// all of them.
+    pub buffered: u32,
     /// 'R', 'W', 'T' or 'F'.
     pub op: c_char,
     /// Whether it was dispatched ahead of others by the scheduler's choice.

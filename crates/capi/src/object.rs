@@ -184,8 +184,8 @@ impl From<&Completion> for ftlab_completion {
             expired,
             batch,
             channel_batch,
-            // The structure of the binary interface has no fields for these.
-            buffered: _,
+            buffered,
+            // The caller has said which.
             stream: _,
         } = of;
         let op = op.letter() as c_char;
@@ -199,6 +199,7 @@ impl From<&Completion> for ftlab_completion {
             batch,
             channel_batch,
             mapping_misses,
+            buffered,
             op,
             prioritized,
             expired,

@@ -19,7 +19,7 @@ fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
     let built = std::env::current_exe().unwrap().with_file_name("libftlab.so");
-    for name in ["libftlab.so", "libftlab.so.0"] {
+    for name in ["libftlab.so", "libftlab.so.1"] {
         let link = folder.join(name);
         let _ = std::fs::remove_file(&link);
         std::os::unix::fs::symlink(&built, link).unwrap();

@@ -58,6 +58,21 @@ const PRESETS: &[Preset] = &[
         doc: "Samsung 970 PRO, as NVMeVirt models it: 16 LUNs of MLC on 8 channels, 1 MiB write buffer",
         text: include_str!("../presets/nvme-970-pro.toml"),
     },
+    Preset {
+        name: "nvme-qlc",
+        doc: "Crucial P1 1 TB (client QLC, PCIe 3), fitted to its maker's figures and a published fill: 8 dies on 4 channels",
+        text: include_str!("../presets/nvme-qlc.toml"),
+    },
+    Preset {
+        name: "ufs-3.1",
+        doc: "Samsung eUFS 3.1 512 GB (TLC), fitted to its maker's figures: 8 dies on 2 channels, SLC cache",
+        text: include_str!("../presets/ufs-3.1.toml"),
+    },
+    Preset {
+        name: "emmc-5.1",
+        doc: "Samsung eMMC 5.1 64 GB, fitted to its maker's figures: 4 dies of MLC on 1 channel",
+        text: include_str!("../presets/emmc-5.1.toml"),
+    },
 ];
 
 /// Returns every preset, in the order in which `ftlab presets` shows them.

@@ -259,6 +259,19 @@ fn a_read_waits_for_what_is_read_ahead() {
     assert_eq!(run(&reading_ahead(4), apart).0.flash.reads[Cause::Host], 3);
 }
 
+/// Regression: reads that wait for the same page all get it; it does not leave with the first. Pages 2, 3 and 4
+/// come at 75 us, page 5 at 110 us: its chip reads page 1 until 75 us.
+#[test]
+fn reads_that_wait_for_a_page_share_it() {
+    let mut trace = read_from(&[0, 40_000]);
+    trace.extend([at(50_000, Op::Read, 2, 4), at(51_000, Op::Read, 4, 1)]);
+    let (report, rows) = run(&reading_ahead(4), trace);
+    assert_eq!(rows.iter().map(|row| row.buffered).collect::<Vec<_>>(), [0, 0, 4, 1]);
+    assert_eq!((rows[2].complete_ns, rows[3].complete_ns), (40_000 + 2 * READ, 40_000 + READ));
+    // Pages 2 to 5, and 6 to 9 once the third read has come.
+    assert_eq!(report.flash.reads[Cause::Host], 2 + 8);
+}
+
 /// What is written or trimmed is no longer what was read ahead, also while it is on its way.
 #[test]
 fn a_write_drops_what_was_read_ahead() {

@@ -258,4 +258,10 @@ impl Observer for Watch {
             timeline.pending(now_ns, requests);
         }
     }
+
+    fn buffer(&mut self, now_ns: u64, pages: u32) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.buffer(now_ns, pages);
+        }
+    }
 }

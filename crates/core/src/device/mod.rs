@@ -301,6 +301,11 @@ impl Device {
         self.ledger.as_ref().map_or(Share::default(), |ledger| ledger.of(stream))
     }
 
+    /// Returns the number of pages of the write buffer that are in use, if there is one.
+    pub fn buffer_level(&self) -> Option<u32> {
+        self.buffer.as_ref().and_then(|buffer| buffer.level())
+    }
+
     /// Returns the counters of the write buffer, if there is one.
     pub fn buffered(&self) -> Option<buffer::Stats> {
         self.buffer.as_ref().map(|buffer| buffer.stats)

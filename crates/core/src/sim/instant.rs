@@ -182,6 +182,14 @@ impl Simulation<'_> {
         });
     }
 
+    /// Reports how much of the write buffer is in use, once all of an instant has happened.
+    #[cold]
+    pub(super) fn tell_level(&self, observer: &mut dyn Observer) {
+        if let Some(pages) = self.device.buffer_level() {
+            observer.buffer(self.now_ns, pages);
+        }
+    }
+
     /// Records and reports completed requests.
     #[inline(always)] // called in one place, for every request
     fn complete(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {

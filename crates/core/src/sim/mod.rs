@@ -250,6 +250,9 @@ impl<'a> Simulation<'a> {
             }
             self.now_ns = self.now_ns.max(next_ns);
             self.instant(observer)?;
+            if self.seen.reported_ns.is_some() {
+                self.tell_level(observer);
+            }
         }
         if self.seen.reported_ns.is_some() {
             self.tell_activity(observer);

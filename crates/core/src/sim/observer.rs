@@ -91,6 +91,10 @@ pub trait Observer {
     /// Called while activity is reported, with the number of requests in the scheduler's pending queue from `now_ns`
     /// on.
     fn pending(&mut self, _now_ns: u64, _requests: u32) {}
+
+    /// Called while activity is reported, if there is a write buffer, with the number of its logical pages in use from
+    /// `now_ns` on.
+    fn buffer(&mut self, _now_ns: u64, _pages: u32) {}
 }
 
 /// An observer that ignores everything.

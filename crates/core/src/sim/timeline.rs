@@ -139,6 +139,8 @@ pub struct Track {
 pub struct Tracks {
     /// Names of the directions of the link and of the cores, if there are any.
     pub controller: Vec<String>,
+    /// Whether there is a write buffer, whose pages in use are reported.
+    pub buffer: bool,
     /// Number of channels.
     pub channels: u32,
     /// The tracks of the chips, dies or planes.
@@ -170,6 +172,7 @@ impl Tracks {
         };
         Tracks {
             controller: settings.device.controller.servers(),
+            buffer: settings.device.buffer.bytes > 0,
             channels: flash.channels,
             luns: settings.spread().places().iter().map(track).collect(),
             overlap: cache_program || cache_read,

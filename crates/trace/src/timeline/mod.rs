@@ -1,7 +1,7 @@
 //! The timeline of a run, in a format that <https://ui.perfetto.dev> opens.
 //!
 //! Under `host` there is a slice for each request, from arrival to completion, with its `wait` and `access` inside;
-//! under `device`, the link and the cores have their tracks, and each channel has its `bus` and its chips, with a
+//! under `device`, the link and the cores have their tracks, the write buffer a count of its pages, and each channel has its `bus` and its chips, with a
 //! slice for every flash operation's cells and for every transfer of data. An arrow leads from a request through the
 //! work that the link and the cores do for it, and through its flash operations. Tenants have tracks of their own for
 //! their requests, and their name in that of every slice that runs for them.
@@ -36,6 +36,7 @@ const HOST: u64 = 1;
 const DEVICE: u64 = 2;
 const PENDING: u64 = 3;
 const CONTROLLER: u64 = 4;
+const BUFFER: u64 = 5;
 const FIRST: u64 = 16;
 
 /// What a finished timeline holds.
@@ -71,6 +72,8 @@ pub struct Timeline {
     /// Requests that are drawn and have not completed.
     open: BTreeMap<u64, Open>,
     pending: Option<u32>,
+    /// Pages in use of the write buffer.
+    buffer: Option<u32>,
 }
 
 impl Timeline {
@@ -98,6 +101,7 @@ impl Timeline {
             senders,
             open: BTreeMap::new(),
             pending: None,
+            buffer: None,
         };
         timeline.announce();
         Ok(timeline)
@@ -229,12 +233,27 @@ impl Timeline {
 
     /// Notes that this many requests are in the pending queue from `now_ns` on.
     pub fn pending(&mut self, now_ns: u64, requests: u32) {
-        if self.pending != Some(requests) && self.window.clip(now_ns, now_ns).is_some() {
+        if self.pending != Some(requests) && self.count(now_ns, PENDING, requests) {
             self.pending = Some(requests);
+        }
+    }
+
+    /// Notes that this many pages of the write buffer are in use from `now_ns` on.
+    pub fn buffer(&mut self, now_ns: u64, pages: u32) {
+        if self.tracks.buffer && self.buffer != Some(pages) && self.count(now_ns, BUFFER, pages) {
+            self.buffer = Some(pages);
+        }
+    }
+
+    /// Draws the value that a counter has from `now_ns` on; returns false outside the window.
+    fn count(&mut self, now_ns: u64, track: u64, value: u32) -> bool {
+        let inside = self.window.clip(now_ns, now_ns).is_some();
+        if inside {
             self.drawn.events += 1;
-            perfetto::counter(&mut self.message, now_ns, PENDING, u64::from(requests));
+            perfetto::counter(&mut self.message, now_ns, track, u64::from(value));
             self.write();
         }
+        inside
     }
 
     /// Ends the timeline at `now_ns` if it has reached its limit.
@@ -300,7 +319,7 @@ impl Timeline {
     /// Writes what every timeline begins with.
     fn announce(&mut self) {
         perfetto::names(&mut self.message, !self.tracks.controller.is_empty(), self.tracks.rare);
-        let Tracks { controller, channels, luns, overlap, .. } = &self.tracks;
+        let Tracks { controller, buffer, channels, luns, overlap, .. } = &self.tracks;
         let channels = u64::from(*channels);
         let mut add = |uuid, parent, name: &str, rank, counter| {
             perfetto::track(&mut self.message, &Track { uuid, parent, name, rank, counter });
@@ -311,12 +330,16 @@ impl Timeline {
         if !controller.is_empty() {
             add(CONTROLLER, DEVICE, "controller", 0, false);
         }
+        let above = u64::from(!controller.is_empty());
+        if *buffer {
+            add(BUFFER, DEVICE, "write buffer", above, true);
+        }
         for (server, name) in (0..).zip(controller) {
             add(FIRST + 2 * channels + 2 * luns.len() as u64 + server, CONTROLLER, name, server, false);
         }
         for channel in 0..channels {
             let group = FIRST + channel;
-            let rank = channel + u64::from(!controller.is_empty());
+            let rank = channel + above + u64::from(*buffer);
             add(group, DEVICE, &format!("channel {channel}"), rank, false);
             add(group + channels, group, "bus", 0, false);
         }

@@ -6,6 +6,7 @@ fn one_chip() -> Tracks {
     let chip = ftlab_core::sim::Track { channel: 0, name: "chip 0".into(), rank: 0 };
     Tracks {
         controller: Vec::new(),
+        buffer: false,
         channels: 1,
         luns: vec![chip],
         overlap: false,

@@ -4,7 +4,7 @@
 //! A read that begins where one of the last [`STREAMS`] streams ended continues that stream, any other begins one in place
 //! of the stream that was longest without a read. Once a stream has been continued, the pages up to `device.read_ahead`
 //! behind its end are read, as soon as they fill a NAND page. A page that was read ahead leaves the RAM when a read has
-//! taken it, when it is written or trimmed, or when later pages need the room.
+//! taken it, unless another read waits for it; when it is written or trimmed; or when later pages need the room.
 
 use std::collections::VecDeque;
 
@@ -86,8 +86,8 @@ impl Ahead {
     }
 
     /// Returns the next pages to be read, at most those of a NAND page, which are on their way from now on. Pages that
-    /// are in RAM are passed over.
-    pub fn next(&mut self, in_ram: impl Fn(u32) -> bool) -> Option<Pages> {
+    /// are in RAM are passed over; those that reads wait for (`awaited`) keep their room.
+    pub fn next(&mut self, in_ram: impl Fn(u32) -> bool, awaited: impl Fn(u32) -> bool) -> Option<Pages> {
         loop {
             let wanted = self.wanted.front_mut()?;
             let left = wanted.first..wanted.first + wanted.pages;
@@ -105,15 +105,16 @@ impl Ahead {
                 let id = self.pages.insert(lpn, Page::default());
                 self.pages.push_head(&mut self.order, id);
             }
-            self.shrink();
+            self.shrink(awaited);
             return Some(Pages { first, pages, ..Pages::NONE });
         }
     }
 
-    /// Drops the oldest pages while there are more than the RAM holds; pages on their way stay.
-    fn shrink(&mut self) {
+    /// Drops the oldest pages while there are more than the RAM holds; the oldest stays while it is on its way or awaited.
+    fn shrink(&mut self, awaited: impl Fn(u32) -> bool) {
         let most = (self.reach as usize * STREAMS) as u32;
-        while self.pages.len() > most && self.pages.value(self.order.tail).here {
+        let goes = |id: u32, pages: &Lru<Page>| pages.value(id).here && !awaited(pages.key(id));
+        while self.pages.len() > most && goes(self.order.tail, &self.pages) {
             self.remove(self.order.tail);
         }
     }

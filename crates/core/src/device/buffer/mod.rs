@@ -305,6 +305,11 @@ impl Buffer {
             || (!self.waiting.is_empty() && self.used < self.capacity)
     }
 
+    /// Returns the number of pages in use; `None` without room for any.
+    pub fn level(&self) -> Option<u32> {
+        (self.capacity > 0).then_some(self.used)
+    }
+
     /// Follows the versions of pages from now on, for [`Buffer::version`].
     pub fn keep_versions(&mut self) {
         self.versions.get_or_insert_default();

@@ -36,17 +36,23 @@ impl Buffer {
         if !std::mem::take(&mut self.came) {
             return;
         }
-        for (id, pages) in std::mem::take(&mut self.reads) {
+        let mut at = 0;
+        // Each stays in the list until it is answered, so that the one before it leaves it its pages.
+        while let Some(&(id, pages)) = self.reads.get(at) {
             match self.look_for(id, pages) {
-                Taken::Waits => self.reads.push((id, pages)),
-                taken => self.leaving.push_back((id, taken)),
+                Taken::Waits => at += 1,
+                taken => {
+                    self.reads.remove(at);
+                    self.leaving.push_back((id, taken));
+                }
             }
         }
     }
 
     /// Returns the next pages to be read ahead, which are on their way from now on.
     pub fn next_ahead(&mut self) -> Option<Pages> {
-        self.ahead.as_mut()?.next(|lpn| self.pages.find(lpn) != NONE)
+        let Buffer { ahead, pages, reads, .. } = self;
+        ahead.as_mut()?.next(|lpn| pages.find(lpn) != NONE, |lpn| awaited(&*reads, lpn))
     }
 
     /// Notes that pages that were read ahead have come from the flash.
@@ -64,11 +70,16 @@ impl Buffer {
         self.came(pages);
     }
 
-    /// Counts pages of a read that are answered from the buffer, and gives up those that were read ahead.
+    /// Counts pages of a read that are answered from the buffer, and gives up those that were read ahead, unless another
+    /// read waits for them.
     pub fn hit(&mut self, id: u32, pages: Pages) {
         self.found[id as usize].pages += pages.pages;
         self.stats.hits += u64::from(pages.pages);
-        self.forget_ahead(pages);
+        let Buffer { ahead: Some(ahead), reads, .. } = self else { return };
+        let others = reads.iter().filter(|&&(other, _)| other != id);
+        (pages.first..pages.first + pages.pages)
+            .filter(|&lpn| !awaited(others.clone(), lpn))
+            .for_each(|lpn| ahead.forget(lpn));
     }
 
     /// Gives up pages that were read ahead.
@@ -95,4 +106,9 @@ impl Buffer {
         let first = held(at);
         (first, (at + 1..pages.pages).take_while(|&at| held(at) == first).count() as u32 + 1)
     }
+}
+
+/// Whether one of these reads, which wait, wants a page.
+fn awaited<'a>(reads: impl IntoIterator<Item = &'a (u32, Pages)>, lpn: u32) -> bool {
+    reads.into_iter().any(|(_, pages)| (pages.first..pages.first + pages.pages).contains(&lpn))
 }
