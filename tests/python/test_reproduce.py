@@ -20,6 +20,7 @@ import ftlab
 from front import Cli, wait_until_busy
 from ftlab import palette
 from ftlab._core import UserError
+from ftlab.configs import Override
 from ftlab.progress import Reporter
 from ftlab.reproduce import claims, command, papers
 from ftlab.studies import cells, declaration
@@ -340,6 +341,43 @@ def test_runs_of_a_figure_can_be_looked_into(tiny: Path) -> None:
     assert "ftlab reproduce tiny fig1 --quick" in page
     assert "Content-Security-Policy" in page
     assert outcome.index.read_bytes() == run(tiny, "fig1", out="again", quick=True).index.read_bytes()
+
+
+def test_a_key_of_the_user_holds_in_every_run_and_the_page_says_so(tiny: Path) -> None:
+    plain = run(tiny, "fig1", out="plain")
+    set_ = (Override("--set x", "workload.synthetic.requests", "500"),)
+    changed = run(tiny, "fig1", out="changed", settings=set_, quick=True)
+    assert (changed.run, changed.reused) == (4, 0), "the keys of --quick do not come back"
+    text = changed.index.read_text()
+    assert "workload.synthetic.requests = 500" in text and "Changed in every run" in text
+    assert "Changed in every run" not in plain.index.read_text()
+    assert "4 runs." in text and "4 runs: 4 now, 0 from the cache" in command.summary(changed)
+    measured = [rows(tiny.parent / out / "tiny" / "fig1.csv") for out in ("plain", "changed")]
+    assert measured[0] != measured[1]
+    again = run(tiny, "fig1", out="plain")
+    assert (again.run, again.reused) == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("host.scheduler", "noop", "--set x: tiny fig1 varies host.scheduler"),
+        ("host.scheduling", "noop", "--set x: unknown key host.scheduling"),
+        ("host.deadline", "20", "--set x: "),
+    ],
+)
+def test_a_wrong_key_of_the_user_is_not_blamed_on_the_figure(
+    tiny: Path, key: str, value: str, message: str
+) -> None:
+    with pytest.raises(UserError, match=re.escape(message)) as error:
+        run(tiny, "fig1", settings=(Override("--set x", key, value),))
+    assert "fig1.toml" not in str(error.value)
+
+
+def test_keys_that_runs_ignore_are_named(tiny: Path) -> None:
+    set_ = (Override("--set x", "host.deadline", "20ms"),)
+    (note,) = run(tiny, "fig1", settings=set_, quick=True).notes
+    assert note.startswith("host.deadline: ignored by 2 of 4 variants: tiny fig1 reads NOOP")
 
 
 def test_keys_of_a_paper_hold_for_its_figures_which_come_first(tiny: Path) -> None:

@@ -71,9 +71,16 @@ class Part:
     """Figures that were not requested."""
 
 
-def preface(parts: Sequence[Part], *, quick: bool) -> str:
-    """Returns the page's body: verdicts, claims, figures."""
-    pieces = [f"<style>{STYLE}</style>", '<div class="repro themed">', _mode(quick), _summary(parts)]
+def preface(
+    parts: Sequence[Part], *, quick: bool, changed: Sequence[str] = (), runs: int = 0, shown: int = 0
+) -> str:
+    """Returns the page's body: verdicts, claims, figures.
+
+    ``changed`` are keys that the user set in every run. ``shown`` of the ``runs`` follow the body, to choose
+    from.
+    """
+    pieces = [f"<style>{STYLE}</style>", '<div class="repro themed">', _changes(changed)]
+    pieces += [_mode(quick), _counted(runs, shown), _summary(parts)]
     for part in parts:
         pieces += [_paper(part), *(_figure(part, figure) for figure in _chosen(part))]
     return "\n".join([*pieces, "</div>"])
@@ -81,6 +88,23 @@ def preface(parts: Sequence[Part], *, quick: bool) -> str:
 
 def _chosen(part: Part) -> list[Figure]:
     return [figure for figure in part.paper.figures if figure.id in part.studies]
+
+
+def _changes(changed: Sequence[str]) -> str:
+    if not changed:
+        return ""
+    named = ", ".join(f"<code>{_text(each)}</code>" for each in changed)
+    return (
+        f'<p class="note changed"><b>Changed in every run: {named}.</b> The published numbers are those'
+        " of the papers' own settings.</p>"
+    )
+
+
+def _counted(runs: int, shown: int) -> str:
+    if not runs:
+        return ""
+    below = f" The charts at the end show {shown:,} of them." if shown else ""
+    return f'<p class="note">{runs:,} runs.{below}</p>'
 
 
 def _mode(quick: bool) -> str:
