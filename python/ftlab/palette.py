@@ -54,26 +54,26 @@ only after many places.
 
 CAUSES = {
     "host": "#8a8f98",
-    "gc": "#d55e00",
-    "wear": "#8a6d1f",
-    "refresh": "#b59a2e",
-    "map": "#0072b2",
-    "gc-map": "#56b4e9",
-    "dir": "#b7dcf5",
-    "merge": "#cc79a7",
-    "pad": "#009e73",
+    "gc": "#b5485d",
+    "wear": "#7d6550",
+    "refresh": "#c2a67f",
+    "map": "#5f8a3c",
+    "gc-map": "#a6bf72",
+    "dir": "#d3dfb2",
+    "merge": "#d99aa6",
+    "pad": "#54868c",
 }
-"""Colours of the causes of flash operations."""
+"""Colours of the causes of flash operations: none of them is a policy's, as both are on the same pages."""
 
-PARTS = {"wait": "#e69f00", "access": "#0072b2"}
-"""Colours of the two parts of a latency."""
+PARTS = {"wait": "#c3b1ea", "access": "#7a5fc4"}
+"""Colours of the two parts of a latency, which no policy and no cause has."""
 
 MERGES = {
-    "full": "#d55e00",
-    "partial": "#e69f00",
-    "switch": "#0072b2",
-    "padded_switch": "#009e73",
-    "cooperative": "#cc79a7",
+    "full": "#8f2f45",
+    "partial": "#d99aa6",
+    "switch": "#54868c",
+    "padded_switch": "#9fc4c7",
+    "cooperative": "#c2a67f",
 }
 """Colours of the kinds of merges."""
 

@@ -12,8 +12,8 @@ from ftlab.studies.declaration import Panel
 if TYPE_CHECKING:
     import altair as alt
 
-ALONE = palette.colour(6)
-"""The colour if colours distinguish nothing."""
+ALONE = palette.NEUTRAL["light"]["soft"]
+"""The colour if colours distinguish nothing: none of a policy."""
 
 _VALUES = {
     **palette.CAUSES,
