@@ -112,7 +112,7 @@ place = "section 2"
 figure = "fig1"
 published = -99.5
 measure = "mean(change(mean_latency(), 0))"
-reason = "because <b>, {table1.writes(workload='reads') as .1f} writes"
+reason = "because <b>, {table1.writes(workload='reads') as .1f} writes."
 written = "2026-11-20"
 reasons = ["size"]
 [[claim]]
@@ -182,7 +182,7 @@ def test_a_figure_end_to_end(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     for name in ("tiny-fig1", "tiny-table1", "tiny-fig1-recorded"):
         assert f'id="{name}"' in page
     assert "mine" in page and "not here" in page
-    assert "because &lt;b&gt;, 0.0 writes It is small. <small>(2026-11-22)" in page
+    assert "because &lt;b&gt;, 0.0 writes. It is small. <small>(2026-11-22)" in page
     assert "The colour of the box." in page
     # Each file has a link; abbreviations are explained; verdicts are in full words.
     for name in ("fig1.csv", "fig1.svg", "fig1.png", "table1.csv"):
@@ -520,7 +520,8 @@ def test_a_cache_that_takes_nothing_is_no_error(
 
 def test_a_reason_knows_no_figures_of_a_study_that_was_not_run(tiny: Path) -> None:
     (part,) = run(tiny, "fig1").parts
-    assert part.judged[0].reason == "because <b>, (not measured here) writes It is small."
+    # The sentence with the figure is left out as a whole.
+    assert part.judged[0].reason == f"It is small. {claims.LEFT_OUT}"
     assert part.judged[0].reason_written == "2026-11-22"
 
 

@@ -13,7 +13,7 @@ from ftlab._core import UserError
 from ftlab.configs import Override
 from ftlab.outputs import folder_in, inside
 from ftlab.progress import Reporter
-from ftlab.reproduce import claims, papers, reproduction_page, study
+from ftlab.reproduce import claims, claims_picture, papers, reproduction_page, study
 from ftlab.reproduce.claims import Judged
 from ftlab.reproduce.papers import Paper
 from ftlab.studies import cells, figures
@@ -206,8 +206,12 @@ def _write(paper: Paper, studies: Mapping[str, Study], out: Path) -> reproductio
             inside(folder, f"{name}.svg").write(pictures[name].encode())
             inside(folder, f"{name}.png").write(figures.png(pictures[name]))
     inside(folder, "claims.csv").write(claims.to_csv(judged).encode())
+    both = claims_picture.svg(judged)
+    if both:
+        inside(folder, "claims.svg").write(both.encode())
+        inside(folder, "claims.png").write(figures.png(both))
     left_out = [figure.id for figure in paper.figures if figure.id not in studies]
-    return reproduction_page.Part(paper, judged, studies, pictures, left_out)
+    return reproduction_page.Part(paper, judged, studies, pictures, left_out, both)
 
 
 def _page(
@@ -257,11 +261,10 @@ def summary(outcome: Outcome) -> str:
     """Returns the text printed at the end: verdicts by paper, and the claims that do not hold."""
     names = [part.paper.name for part in outcome.parts]
     width = max(map(len, names), default=0)
-    columns = [*claims.VERDICTS, claims.CONSTRUCTED, "with the sign", "in the band", "figures"]
+    columns = [*claims.TOTALS, "figures"]
     lines = [f"{'':{width}}  " + "  ".join(columns)]
     for part in outcome.parts:
-        shares = [f"{so} of {of}" for so, of in claims.shares(part.judged)]
-        cells = [*claims.counts(part.judged).values(), *shares, len(part.studies)]
+        cells = [*claims.totals(part.judged), len(part.studies)]
         named = zip(columns, cells, strict=True)
         lines.append(
             f"{part.paper.name:{width}}  " + "  ".join(f"{cell:>{len(name)}}" for name, cell in named)
@@ -276,4 +279,8 @@ def summary(outcome: Outcome) -> str:
 
 def _line(paper: Paper, each: Judged) -> str:
     published, measured = claims.published_text(each.claim), claims.measured_text(each)
-    return f"does not hold: {paper.name} {each.claim.id}: published {published}, measured {measured}"
+    said = f"does not hold: {paper.name} {each.claim.id}: "
+    if each.claim.published is None:
+        # A direction has no number; how often it holds, if it has several cases.
+        return said + each.claim.text + (f": {measured}" if each.counted else "")
+    return f"{said}published {published}, measured {measured}"

@@ -69,6 +69,8 @@ class Part:
     """The picture, as SVG, of each figure that has one."""
     left_out: Sequence[str] = field(default_factory=tuple)
     """Figures that were not requested."""
+    claims_picture: str = ""
+    """The picture of the claims, as SVG; empty if none of them states a number."""
 
 
 def preface(
@@ -130,14 +132,11 @@ words are written by hand and dated.
 
 
 def _summary(parts: Sequence[Part]) -> str:
-    columns = [*judging.VERDICTS, "claims", "with the sign", "in the band", judging.CONSTRUCTED]
+    columns = judging.TOTALS
     head = "<tr><th>paper</th>" + "".join(f'<th class="n">{each}</th>' for each in columns)
     rows = [head + "<th>figures and tables</th></tr>"]
     for part in parts:
-        counts = judging.counts(part.judged)
-        constructed = counts.pop(judging.CONSTRUCTED)
-        shares = [f"{so} of {of}" for so, of in judging.shares(part.judged)]
-        cells = [*counts.values(), sum(counts.values()), *shares, constructed]
+        cells = judging.totals(part.judged)
         links = ", ".join(
             f'<a href="#{_id(part, figure.id)}">{_text(label(figure))}</a>' for figure in _chosen(part)
         )
@@ -172,6 +171,9 @@ def _paper(part: Part) -> str:
     if paper.words:
         terms = "".join(f"<dt>{_text(name)}</dt><dd>{_text(what)}</dd>" for name, what in paper.words.items())
         pieces.append(f"<details open><summary>Abbreviations</summary><dl>{terms}</dl></details>")
+    if part.claims_picture:
+        name = f"{paper.short}: published and measured numbers of the claims"
+        pieces.append(f'<figure tabindex="0">{_named(name, part.claims_picture)}</figure>')
     if part.judged:
         rows = [
             "<tr><th>claim</th><th>place</th><th>figure</th><th class='n'>published</th>"
@@ -270,8 +272,11 @@ def _wide(table: str) -> str:
 
 def _picture(figure: Figure, svg: str) -> str:
     """Applies the page's colours to a picture, and adds names for readers who cannot see it."""
-    named = f'<svg role="img" aria-label="{_text(label(figure) + ": " + figure.title)}" '
-    return palette.themed(svg).replace("<svg ", named, 1)
+    return _named(f"{label(figure)}: {figure.title}", svg)
+
+
+def _named(name: str, svg: str) -> str:
+    return palette.themed(svg).replace("<svg ", f'<svg role="img" aria-label="{_text(name)}" ', 1)
 
 
 def _folded(table: str, rows: int) -> str:
