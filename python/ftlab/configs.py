@@ -128,6 +128,13 @@ def _flatten(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Scal
             yield f"{prefix}{name}", value
 
 
+def file_name(config: ConfigLike) -> str:
+    """Returns the name, without folders, of the file that holds a configuration; empty for any other."""
+    if isinstance(config, (Config, Mapping)) or str(config) in {name for name, _, _ in _core.presets()}:
+        return ""
+    return Path(config).name
+
+
 def load(config: ConfigLike, overrides: Sequence[Override] = ()) -> Config:
     """Resolves a configuration with overrides; a text is the name of a preset, or else that of a file.
 

@@ -162,6 +162,8 @@ class Side:
         self.config = config
         self.vary = vary
         self.variants = variants
+        self.named = ""
+        """The file of the configuration, if it was read from one."""
 
     def labels(self) -> Labels:
         """Returns what tables and pictures call the variants."""
@@ -172,10 +174,15 @@ class Side:
         return len(self.variants)
 
 
+def title(config: Mapping[str, Any], named: str) -> str:
+    """Returns what a configuration is called: the file it was read from, or else its preset."""
+    return named or config.get("preset") or "configuration"
+
+
 def heading(comparison: Side) -> list[str]:
     """Describes what was run: the parts that all variants share, then each workload with its requests."""
     results = [variant.result.to_dict() for variant in comparison.variants]
-    name = comparison.config.get("preset") or "configuration"
+    name = title(comparison.config, comparison.named)
     sources = list(dict.fromkeys(_requests(result) for result in results))
     shared = ", ".join(parts(results, comparison.vary))
     if len(sources) == 1:

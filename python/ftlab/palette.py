@@ -22,6 +22,12 @@ COLOURS = {
 }
 """A colour for each place, on white and on black; further places repeat the colours from the first."""
 
+OTHERS = {
+    "light": (*("#4f5d75", "#b5654a", "#1f6f78", "#9c6b98", "#b8925a", "#7183c9", "#5e6a2f", "#22313f"),),
+    "dark": (*("#93a3bf", "#e09a80", "#5fb3bd", "#c79bc3", "#e3c48c", "#b4c0f0", "#a9b770", "#c3cfda"),),
+}
+"""Colours of what is no policy (caches, workloads, ages) in pictures that have policies too."""
+
 NEUTRAL = {
     "light": {
         **{"back": "#fcfcfb", "panel": "#ffffff", "bar": "#f3f4f6", "mark": "#fff3cd", "line": "#d9dde2"},
@@ -54,26 +60,26 @@ only after many places.
 
 CAUSES = {
     "host": "#8a8f98",
-    "gc": "#d55e00",
-    "wear": "#8a6d1f",
-    "refresh": "#b59a2e",
-    "map": "#0072b2",
-    "gc-map": "#56b4e9",
-    "dir": "#b7dcf5",
-    "merge": "#cc79a7",
-    "pad": "#009e73",
+    "gc": "#b5485d",
+    "wear": "#7d6550",
+    "refresh": "#c2a67f",
+    "map": "#5f8a3c",
+    "gc-map": "#a6bf72",
+    "dir": "#d3dfb2",
+    "merge": "#d99aa6",
+    "pad": "#54868c",
 }
-"""Colours of the causes of flash operations."""
+"""Colours of the causes of flash operations: none of them is a policy's, as both are on the same pages."""
 
-PARTS = {"wait": "#e69f00", "access": "#0072b2"}
-"""Colours of the two parts of a latency."""
+PARTS = {"wait": "#c3b1ea", "access": "#7a5fc4"}
+"""Colours of the two parts of a latency, which no policy and no cause has."""
 
 MERGES = {
-    "full": "#d55e00",
-    "partial": "#e69f00",
-    "switch": "#0072b2",
-    "padded_switch": "#009e73",
-    "cooperative": "#cc79a7",
+    "full": "#8f2f45",
+    "partial": "#d99aa6",
+    "switch": "#54868c",
+    "padded_switch": "#9fc4c7",
+    "cooperative": "#c2a67f",
 }
 """Colours of the kinds of merges."""
 
@@ -124,6 +130,19 @@ def _policy(said: str, known: Sequence[str]) -> str | None:
     return words[0] if len(words) == 1 else None
 
 
+def is_policy(name: str, values: Iterable[str]) -> bool:
+    """Whether these are values of a policy's key: of the one called ``name``, or of any that has them all."""
+    registered = _registered()
+    keys = [name] if name in registered else [key for key in POLICIES if key in registered]
+    values = list(values)
+    return any(all(_policy(value, registered[key]) for value in values) for key in keys)
+
+
+def other(place: int) -> str:
+    """Returns the colour of a place among what is no policy."""
+    return OTHERS["light"][place % len(OTHERS["light"])]
+
+
 def colour(place: int, theme: str = "light") -> str:
     """Returns the colour of a place."""
     return COLOURS[theme][place % len(COLOURS[theme])]
@@ -156,6 +175,7 @@ def css() -> str:
 
     def variables(theme: str) -> str:
         places = {f"c{place}": value for place, value in enumerate(COLOURS[theme])}
+        places |= {f"o{place}": value for place, value in enumerate(OTHERS[theme])}
         return " ".join(f"--{name}: {value};" for name, value in {**NEUTRAL[theme], **places}.items())
 
     dark = f"{variables('dark')} color-scheme: dark;"
@@ -169,7 +189,11 @@ def css() -> str:
 def themed(svg: str) -> str:
     """Makes a picture use the variables of `css` and the page's background, so that it follows the theme."""
     names = {value: f"c{place}" for place, value in enumerate(COLOURS["light"])}
-    names |= {NEUTRAL["light"][name]: name for name in ("text", "soft", "grid", "line", "panel")}
+    names |= {value: f"o{place}" for place, value in enumerate(OTHERS["light"])}
+    names |= {
+        NEUTRAL["light"][name]: name
+        for name in ("text", "soft", "grid", "line", "panel", "good", "fair", "bad")
+    }
 
     def variable(found: re.Match[str]) -> str:
         name = names.get(found[2].lower())

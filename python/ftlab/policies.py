@@ -16,8 +16,13 @@ A class can be used in place of a name, in a call or on the command line::
 A configuration file or a study may name one too, once `allow_python` has been called (``--allow-python``):
 what somebody else wrote runs no code unasked.
 
-A new object is made, without arguments, at the start of each run. An exception in one of its methods ends the
-run.
+Parameters of ``__init__`` that have defaults can be given other values behind the class, in the call with
+`using`::
+
+    ftlab run map-plus --trace a.csv --set host.scheduler=python:mine.py:Deadline:read_expire=10ms:batch=8
+    ftlab.run("map-plus", trace="a.csv", host__scheduler=Deadline.using(read_expire="10ms", batch=8))
+
+A new object is made at the start of each run. An exception in one of its methods ends the run.
 """
 
 from __future__ import annotations
@@ -35,16 +40,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ftlab import _core
 from ftlab._core import UserError
+from ftlab.parameters import PREFIX, parametrised, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from typing import Self
 
     import numpy as np
     from numpy.typing import NDArray
 
     from ftlab._core import Request
 
-PREFIX = "python:"
 _NAMED = re.compile(r"""(["'])(python:.+?)\1""")
 
 
@@ -64,6 +70,18 @@ class Stat(NamedTuple):
 class _Policy:
     """The base class of all policies."""
 
+    @classmethod
+    def using(cls, **parameters: str | float) -> type[Self]:
+        """Returns this class with values for parameters of its ``__init__``, to be used in place of a name.
+
+        A text that is a quantity becomes a number: a time in nanoseconds (``"10ms"``: 10,000,000), a size in
+        bytes, a percentage as a share.
+
+        Raises:
+            UserError: the class has no such parameter, or lacks the value of another.
+        """
+        return parametrised(cls, parameters)
+
     def stats(self) -> Iterable[Stat]:
         """Returns the policy's own figures, which reports, tables and metrics show; called when a result is
         drawn up.
@@ -77,6 +95,9 @@ class HostScheduler(_Policy):
     Every request is admitted once and leaves once: it is chosen, or it has waited for ``host.deadline``
     (``none``: never) and is removed.
     """
+
+    now_ns: int = 0
+    """The simulated time, set before each call."""
 
     def admit(self, request: Request) -> int | None:
         """Called when a request enters the pending queue; returns the number of its batch, if it joins one.
@@ -97,6 +118,18 @@ class HostScheduler(_Policy):
     def remove(self, id: int) -> None:  # noqa: A002 - what it is called everywhere
         """Removes a request that is dispatched because its deadline has passed."""
         raise NotImplementedError
+
+    def grown(self, request: Request) -> None:
+        """Called when a pending request has merged with a later one (``host.merge_limit``); it has its new
+        offset, size and pages.
+        """
+
+    def completed(self, id: int) -> None:  # noqa: A002 - as above
+        """Called when a dispatched request completes.
+
+        A class that has this method may hold requests back: `choose` may return None while requests wait, as
+        long as others have not completed; it is called again when one does.
+        """
 
 
 @dataclass(frozen=True)
@@ -198,8 +231,10 @@ class Placement(_Policy):
         """Takes back what `save` returned."""
 
 
-_ADD: dict[type, Callable[[str, type], None]] = {
-    HostScheduler: _core.add_host_scheduler,
+_ADD: dict[type, Callable[[str, Any], None]] = {
+    HostScheduler: lambda name, policy: _core.add_host_scheduler(
+        name, policy, policy.completed is not HostScheduler.completed
+    ),
     VictimPolicy: _core.add_victim_policy,
     Placement: _core.add_placement,
     Replacement: _core.add_replacement,
@@ -282,8 +317,7 @@ def content_of(text: str) -> str:
     """
     parts = []
     for name in sorted(set(named_in(text))):
-        file, _, _ = name.removeprefix(PREFIX).rpartition(":")
-        path = Path(file)
+        path = Path(parts_of(name)[0])
         parts.append(
             hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else repr(_named.get(name))
         )
@@ -299,9 +333,11 @@ def _add(name: str, policy: Any) -> None:
 
 
 def _class_of(text: str) -> type:
-    file, colon, name = text.removeprefix(PREFIX).rpartition(":")
-    if not colon or not file:
-        raise UserError(f'{text}: write "{PREFIX}FILE.py:CLASS"')
+    file, name, parameters = parts_of(text)
+    if not file:
+        raise UserError(
+            f'{text}: write "{PREFIX}FILE.py:CLASS", and behind it :NAME=VALUE for its parameters'
+        )
     module = _module(text, Path(file))
     policies = [
         known
@@ -312,6 +348,11 @@ def _class_of(text: str) -> type:
     found = getattr(module, name, None)
     if found is None:
         raise UserError(f"{text}: {file} has no class {name}; its policies are: {', '.join(own) or 'none'}")
+    if parameters and isinstance(found, type):
+        try:
+            return parametrised(found, parameters)
+        except UserError as error:
+            raise UserError(f"{text}: {error}") from None
     return found  # type: ignore[no-any-return]  # `_add` checks what it is
 
 

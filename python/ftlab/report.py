@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ftlab.labels import parts
+from ftlab.labels import parts, title
 from ftlab.result import Result
 from ftlab.units import Unit, amount, bandwidth, count, duration, iops, percent, significant, size, time_unit
 
@@ -15,7 +15,7 @@ PERCENTILES = ("50.000000", "90.000000", "99.000000", "99.900000")
 def render(result: Result) -> str:
     """Returns the report of one run; its last lines say where the time went."""
     data = result.to_dict()
-    lines = [_title(data), *_benchmark(data), *_workload(data["trace"])]
+    lines = [_title(data, result.named), *_benchmark(data), *_workload(data["trace"])]
     for name in ("read", "write", "all"):
         lines += _latency(data, name)
     lines += _tenants(data)
@@ -30,12 +30,12 @@ def render(result: Result) -> str:
     lines += _own(data)
     lines += _health(data["health"])
     lines += _engine(data, result.prepare_s)
-    lines += _where_time_went(data)
+    lines += where_time_went(data)
     return "\n".join(lines) + "\n"
 
 
-def _title(data: dict[str, Any]) -> str:
-    return f"{data['config'].get('preset') or 'configuration'}: {', '.join(parts([data]))}"
+def _title(data: dict[str, Any], named: str) -> str:
+    return f"{title(data['config'], named)}: {', '.join(parts([data]))}"
 
 
 def _workload(trace: dict[str, Any]) -> list[str]:
@@ -106,12 +106,12 @@ def _latency(data: dict[str, Any], name: str) -> list[str]:
     points = latency["percentile_ns"]
     shown = [point for point in PERCENTILES if point in points]
     values = ", ".join(f"{float(point):g}th={_in(points[point], unit)}" for point in shown)
-    title = "reads and writes" if name == "all" else name
+    kind = "reads and writes" if name == "all" else name
     return [
-        f"{title}: {count(latency['count'])} requests{_rates(data, name)}",
-        f"    latency ({unit.name}): {_spread(latency, unit)}",
-        f"       wait ({unit.name}): {_spread(data['wait'][name], unit)}",
-        f"     access ({unit.name}): {_spread(data['access'][name], unit)}",
+        f"{kind}: {count(latency['count'])} requests{_rates(data, name)}",
+        f"    latency {_in_its_unit(latency)}",
+        f"       wait {_in_its_unit(data['wait'][name])}",
+        f"     access {_in_its_unit(data['access'][name])}",
         f"    percentiles ({unit.name}): {values}",
     ]
 
@@ -125,6 +125,12 @@ def _rates(data: dict[str, Any], name: str) -> str:
     # The total does not include writes that a read-only device refused.
     moved = {"read": read, "write": max(all_bytes - read, 0.0), "all": all_bytes}[name]
     return f", {iops(data['latency'][name]['count'] * 1e9 / elapsed)}, {bandwidth(moved)}"
+
+
+def _in_its_unit(part: dict[str, Any]) -> str:
+    """Returns the spread of a time in the unit that suits its mean, which it names: (us): min=..."""
+    unit = time_unit([part["mean_ns"]])
+    return f"({unit.name}): {_spread(part, unit)}"
 
 
 def _spread(part: dict[str, Any], unit: Unit) -> str:
@@ -319,7 +325,8 @@ def _engine(data: dict[str, Any], prepare_s: float) -> list[str]:
         return []
     ran_s, peak = engine["wall_s"] - prepare_s, engine["peak_rss_bytes"]
     # Making an empty device takes hardly any time, so this time is not reported.
-    parts = [f"{prepare_s:.2f} s of preconditioning"] if prepare_s >= 0.005 else []
+    prepared = data["precondition"]["kind"] != "none" and prepare_s >= 0.005
+    parts = [f"{prepare_s:.2f} s of preconditioning"] if prepared else []
     parts.append(f"{ran_s:.2f} s")
     if ran_s > 0:
         parts.append(f"{data['trace']['requests'] / ran_s:,.0f} requests/s")
@@ -328,7 +335,7 @@ def _engine(data: dict[str, Any], prepare_s: float) -> list[str]:
     return [f"engine: {', '.join(parts)}"]
 
 
-def _where_time_went(data: dict[str, Any]) -> list[str]:
+def where_time_went(data: dict[str, Any]) -> list[str]:
     """Returns lines that say which share of the latency is waiting, and what the flash was busy with."""
     latency, elapsed = data["latency"]["all"]["mean_ns"], data["elapsed_ns"]
     busy = {cause: ns for cause, ns in data["flash"]["busy_ns"].items() if ns}

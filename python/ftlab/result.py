@@ -104,6 +104,16 @@ class Result(Fields):
         self._behind = behind
         self._unwritten = unwritten
         self._fio: Digest | None = None
+        self._named = ""
+
+    @property
+    def named(self) -> str:
+        """Returns the file of the configuration, the report's title; empty if it was not read from one."""
+        return self._named
+
+    @named.setter
+    def named(self, file: str) -> None:
+        self._named = file
 
     @property
     def timeline(self) -> Timeline | None:
@@ -253,6 +263,7 @@ class Result(Fields):
             UserError: the file cannot be written.
         """
         from ftlab.html import write_report
+        from ftlab.labels import title as label_of
 
         config = self._data["config"]
         trace = config["workload"].get("trace")
@@ -261,7 +272,7 @@ class Result(Fields):
             "host.scheduler": config["host"]["scheduler"],
             "ftl.kind": config["ftl"]["kind"],
         }
-        heading = f"{config.get('preset') or 'configuration'}: {', '.join(labels.values())}"
+        heading = f"{label_of(config, self.named)}: {', '.join(labels.values())}"
         told = self.notes
         write_report(path, title=title or heading, runs=[(labels, self)], command=command, notes=told)
 

@@ -91,7 +91,9 @@ def fio(value: float, thousand: int = 1000) -> str:
 
 
 def iops(value: float) -> str:
-    """Formats requests per second as fio does: IOPS=14.6k."""
+    """Formats requests per second as fio does: IOPS=14.6k; below 1, where fio prints 0, with two digits."""
+    if 0 < value < 1:
+        return f"IOPS={value:.2g}"
     return f"IOPS={fio(value)}"
 
 

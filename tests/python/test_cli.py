@@ -24,7 +24,7 @@ import polars as pl
 import pytest
 
 from front import Cli, wait_until_busy
-from ftlab.cli import COMMANDS
+from ftlab.cli import COMMANDS, GROUPS
 from ftlab.cli import cli as commands
 
 SCHEDULERS = "noop,row,amphibian,hp,rb,map,map+"
@@ -252,7 +252,10 @@ def test_generate_is_what_run_generates(cli: Cli) -> None:
 
 def test_schema_and_components(cli: Cli) -> None:
     assert json.loads(cli.ok("schema"))["title"] == "ftlab configuration"
-    assert re.search(r"^    map\+ +map with the densest batch first", cli.ok("components"), re.MULTILINE)
+    listed = cli.ok("components")
+    for name, mark in (("map\\+", "paper"), ("kyber", "kernel"), ("map-rate", "ftlab"), ("wrr", "NVMe")):
+        assert re.search(rf"^    {name} +{mark} +\w", listed, re.MULTILINE), name
+    assert re.search(r"^    noop +arrival order$", listed, re.MULTILINE)
     assert "host.scheduler" in json.loads(cli.ok("components", "--json"))
 
 
@@ -299,6 +302,13 @@ def test_lines_that_a_help_keeps_are_lines() -> None:
         command = commands.get_command(context, name)
         assert command is not None
         assert not re.search("\b[^\n]", command.help or ""), name
+
+
+def test_the_help_lists_every_command_in_one_group(cli: Cli) -> None:
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
+    shown = cli.ok("--help")
+    assert all(f"\n{group}:\n" in shown for group in GROUPS)
+    assert all(re.search(rf"^  {name} +\w", shown, re.MULTILINE) for name in COMMANDS)
 
 
 def test_the_list_of_commands_says_what_each_says_itself(cli: Cli) -> None:

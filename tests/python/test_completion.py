@@ -74,6 +74,14 @@ def test_layouts_and_papers(cli: Cli) -> None:
         "vios",
         "all",
     ]
+    assert completed(cli, "ftlab reproduce map-plus fig8") == [
+        "fig8",
+        "fig8-shared",
+        "fig8-recorded",
+        "fig8-shared-recorded",
+    ]
+    assert completed(cli, "ftlab reproduce vios fig5 fig5") == ["fig5-recorded"]
+    assert completed(cli, "ftlab reproduce vios --set ftl.mapping") == ["ftl.mapping_cache="]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -129,7 +129,8 @@ def commands() -> list[list[str]]:
 
 
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
-    (tmp_path / "traces").symlink_to(ROOT / "traces")
+    for folder in ("traces", "crates", "examples"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     (tmp_path / "out").mkdir()
     ran = printed = 0
     for words in commands():

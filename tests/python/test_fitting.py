@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from front import Cli
-from ftlab.fitting import Fitter, Targets, arrivals, measure, sizes, solve
+from ftlab.fitting import Fitter, Targets, arrivals, end_to_end, measure, sizes, solve
 from ftlab.fitting.measure import miss_ratio
 from ftlab.traces import generator_config, trace_config
 
@@ -395,3 +395,31 @@ def test_a_trace_of_few_pages_is_fitted(tmp_path: Path) -> None:
     lines = [f"{at * 50_000},R,{4096 * (at * 7 % 40)},4096" for at in range(300)]
     (tmp_path / "a.csv").write_text("\n".join(["time_ns,op,offset,size", *lines]) + "\n")
     assert 0 < miss_ratio(trace_config(tmp_path / "a.csv"), 40 * 4096) < 1
+
+
+def test_the_check_compares_schedulers_on_trace_and_model(cli: Cli) -> None:
+    """The trace's side is what `ftlab run` gives, the model's side what a run of the model's file gives."""
+    generated = ("trace", "generate", "a.csv", "--requests", "1500", "--region", "32MiB")
+    cli.ok(*generated, "--interarrival", "300us")
+    said = cli.ok("trace", "fit", "a.csv", "--out", "m.toml", "--check-on", "map-plus", "--json", "f.json")
+    (fit,) = json.loads((cli.directory / "f.json").read_text())
+    found = {row["scheduler"]: row for row in fit["end_to_end"]}
+    assert set(found) == set(end_to_end.SCHEDULERS)
+    for name, load in (("trace", ("map-plus", "--trace", "a.csv")), ("model", ("m.toml",))):
+        more = ("--set", "preset=map-plus") if name == "model" else ()
+        result = json.loads(cli.ok("run", *load, *more, "--set", "host.scheduler=rb", "--json", "-"))
+        assert found["rb"][f"{name}_ns"] == result["latency"]["all"]["mean_ns"]
+    assert "mean latency on map-plus" in said and "of 15 pairs of schedulers" in said
+    refused = cli("trace", "fit", "t.toml", "--out", "m", "--check-on", "map-plus")
+    assert refused.returncode == 2 and "the check needs a trace" in refused.stderr
+
+
+def test_pairs_in_the_same_order_are_counted() -> None:
+    rows = [("a", 1.0, 10.0), ("b", 2.0, 30.0), ("c", 3.0, 20.0), ("d", 3.0, 20.0)]
+    found = [end_to_end.Compared(*row) for row in rows]
+    # b comes before c and d on the trace, behind both on the model.
+    assert end_to_end.same_order(found) == (4, 6)
+    assert found[1].error == 14.0
+    shown = end_to_end.text(found, "x").splitlines()
+    assert [line.split()[0] for line in shown[2:6]] == ["a", "b", "c", "d"]
+    assert shown[3].endswith("place 4 on the model")

@@ -166,7 +166,7 @@ def test_top_shows_the_device(tmp_path: Path, cli: Cli) -> None:
         for text in (
             "FTL dftl",
             "time real, speed 100",
-            "1,024",
+            "1024",
             "hit ratio",
             "write amplification",
             "lateness",

@@ -81,6 +81,108 @@ def test_a_shipped_policy_is_the_built_in_one(
         assert sum(expected["flash"]["erases"].values()) > 0
 
 
+@pytest.mark.parametrize(
+    ("parameters", "keys"),
+    [
+        ("", {}),
+        (
+            ":read_expire=2ms:write_expire=10ms:writes_starved=1:fifo_batch=4",
+            {
+                **{"host.read_expire": "2ms", "host.write_expire": "10ms"},
+                **{"host.writes_starved": 1, "host.fifo_batch": 4},
+            },
+        ),
+        (":fifo_batch=3", {"host.fifo_batch": 3, "host.merge_limit": "64KiB"}),
+    ],
+)
+def test_mq_deadline_in_python_has_the_order_of_the_built_in_one(
+    tmp_path: Path, parameters: str, keys: dict[str, Any]
+) -> None:
+    """A scheduler that needs the time, parameters and merged requests; only `expired` is not its to say."""
+    trace = write_trace(tmp_path / "a.csv", load(7, 3000))
+    shared = {"host.deadline": "none", **keys}
+    (expected, rows), (found, own) = (
+        measured("map-plus", trace, set={**shared, "host.scheduler": name})
+        for name in ("mq-deadline", example("deadline.py:MqDeadline") + parameters)
+    )
+    for part in ("latency", "wait", "access", "elapsed_ns", "flash", "mapping"):
+        assert found[part] == expected[part], part
+    assert own.drop("expired").equals(rows.drop("expired"))
+    assert (
+        not keys
+        or rows["dispatch_ns"].to_list()
+        != measured("map-plus", trace, set={"host.deadline": "none", "host.scheduler": "noop"})[1][
+            "dispatch_ns"
+        ].to_list()
+    )
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_a_scheduler_that_counts_completions_limits_what_is_in_the_device(tmp_path: Path, depth: int) -> None:
+    trace = write_trace(tmp_path / "a.csv", load(7, 1000))
+    name = f"{example('deadline.py:Limited')}:depth={depth}"
+    _, rows = measured("vios", trace, set={"host.scheduler": name, "host.deadline": "none"})
+    changes = sorted(
+        [(at, -1) for at in rows["complete_ns"].to_list()] + [(at, 1) for at in rows["dispatch_ns"].to_list()]
+    )
+    outstanding, most = 0, 0
+    for _, change in changes:
+        outstanding += change
+        most = max(most, outstanding)
+    assert most == depth
+
+
+class Clocked(ftlab.HostScheduler):
+    """Notes the times that it is told, and that they never go back."""
+
+    def __init__(self, least: float = 0, word: str = "no") -> None:
+        self.queue: list[int] = []
+        self.seen = [0]
+        self.least, self.word = least, word
+
+    def note(self) -> None:
+        assert self.now_ns >= self.seen[-1]
+        self.seen.append(self.now_ns)
+
+    def admit(self, request: Request) -> None:
+        self.note()
+        assert self.now_ns >= request.arrival_ns
+        self.queue.append(request.id)
+
+    def choose(self) -> int | None:
+        self.note()
+        return self.queue.pop(0) if self.queue else None
+
+    def completed(self, id: int) -> None:  # noqa: A002 - as above
+        self.note()
+
+    def stats(self) -> list[ftlab.Stat]:
+        times = len(set(self.seen))
+        return [
+            ftlab.Stat("times", times, "", "different times"),
+            ftlab.Stat("least", self.least, "ns", self.word),
+        ]
+
+
+def test_time_and_parameters_reach_the_object(trace: Path) -> None:
+    policy = Clocked.using(least="2.5ms", word="yes")
+    result = ftlab.run("map-plus", trace=trace, host__scheduler=policy, host__deadline="none")
+    own, legend = result.to_dict()["own"]["scheduler"], result.to_dict()["own_legend"]
+    assert own["times"] > 2
+    assert own["least"] == 2_500_000
+    assert legend[1]["doc"] == "yes"
+    assert result.scheduler.name == "python:Clocked:least=2.5ms:word=yes"
+
+
+def test_parameters_that_do_not_exist_are_named(trace: Path) -> None:
+    name = example("deadline.py:MqDeadline:fifo=1")
+    expected = r"unexpected keyword argument 'fifo'; its parameters are: read_expire, .*fifo_batch"
+    with pytest.raises(ftlab.UserError, match=expected):
+        ftlab.run("map-plus", trace=trace, set={"host.scheduler": name})
+    with pytest.raises(ftlab.UserError, match=r"Oldest: .* its parameters are: none"):
+        Oldest.using(depth=2)
+
+
 class Oldest(ftlab.HostScheduler):
     """Chooses in the order of arrival."""
 

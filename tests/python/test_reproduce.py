@@ -20,6 +20,7 @@ import ftlab
 from front import Cli, wait_until_busy
 from ftlab import palette
 from ftlab._core import UserError
+from ftlab.configs import Override
 from ftlab.progress import Reporter
 from ftlab.reproduce import claims, command, papers
 from ftlab.studies import cells, declaration
@@ -111,7 +112,7 @@ place = "section 2"
 figure = "fig1"
 published = -99.5
 measure = "mean(change(mean_latency(), 0))"
-reason = "because <b>, {table1.writes(workload='reads') as .1f} writes"
+reason = "because <b>, {table1.writes(workload='reads') as .1f} writes."
 written = "2026-11-20"
 reasons = ["size"]
 [[claim]]
@@ -181,7 +182,7 @@ def test_a_figure_end_to_end(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     for name in ("tiny-fig1", "tiny-table1", "tiny-fig1-recorded"):
         assert f'id="{name}"' in page
     assert "mine" in page and "not here" in page
-    assert "because &lt;b&gt;, 0.0 writes It is small. <small>(2026-11-22)" in page
+    assert "because &lt;b&gt;, 0.0 writes. It is small. <small>(2026-11-22)" in page
     assert "The colour of the box." in page
     # Each file has a link; abbreviations are explained; verdicts are in full words.
     for name in ("fig1.csv", "fig1.svg", "fig1.png", "table1.csv"):
@@ -342,6 +343,43 @@ def test_runs_of_a_figure_can_be_looked_into(tiny: Path) -> None:
     assert outcome.index.read_bytes() == run(tiny, "fig1", out="again", quick=True).index.read_bytes()
 
 
+def test_a_key_of_the_user_holds_in_every_run_and_the_page_says_so(tiny: Path) -> None:
+    plain = run(tiny, "fig1", out="plain")
+    set_ = (Override("--set x", "workload.synthetic.requests", "500"),)
+    changed = run(tiny, "fig1", out="changed", settings=set_, quick=True)
+    assert (changed.run, changed.reused) == (4, 0), "the keys of --quick do not come back"
+    text = changed.index.read_text()
+    assert "workload.synthetic.requests = 500" in text and "Changed in every run" in text
+    assert "Changed in every run" not in plain.index.read_text()
+    assert "4 runs." in text and "4 runs: 4 now, 0 from the cache" in command.summary(changed)
+    measured = [rows(tiny.parent / out / "tiny" / "fig1.csv") for out in ("plain", "changed")]
+    assert measured[0] != measured[1]
+    again = run(tiny, "fig1", out="plain")
+    assert (again.run, again.reused) == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("host.scheduler", "noop", "--set x: tiny fig1 varies host.scheduler"),
+        ("host.scheduling", "noop", "--set x: unknown key host.scheduling"),
+        ("host.deadline", "20", "--set x: "),
+    ],
+)
+def test_a_wrong_key_of_the_user_is_not_blamed_on_the_figure(
+    tiny: Path, key: str, value: str, message: str
+) -> None:
+    with pytest.raises(UserError, match=re.escape(message)) as error:
+        run(tiny, "fig1", settings=(Override("--set x", key, value),))
+    assert "fig1.toml" not in str(error.value)
+
+
+def test_keys_that_runs_ignore_are_named(tiny: Path) -> None:
+    set_ = (Override("--set x", "host.deadline", "20ms"),)
+    (note,) = run(tiny, "fig1", settings=set_, quick=True).notes
+    assert note.startswith("host.deadline: ignored by 2 of 4 variants: tiny fig1 reads NOOP")
+
+
 def test_keys_of_a_paper_hold_for_its_figures_which_come_first(tiny: Path) -> None:
     path = tiny / "papers" / "tiny" / "paper.toml"
     path.write_text(PAPER + '[set]\n"seed" = 7\n"workload.synthetic.requests" = 5\n')
@@ -482,7 +520,8 @@ def test_a_cache_that_takes_nothing_is_no_error(
 
 def test_a_reason_knows_no_figures_of_a_study_that_was_not_run(tiny: Path) -> None:
     (part,) = run(tiny, "fig1").parts
-    assert part.judged[0].reason == "because <b>, (not measured here) writes It is small."
+    # The sentence with the figure is left out as a whole.
+    assert part.judged[0].reason == f"It is small. {claims.LEFT_OUT}"
     assert part.judged[0].reason_written == "2026-11-22"
 
 

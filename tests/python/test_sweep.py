@@ -28,7 +28,7 @@ from ftlab.studies.declaration import load_study
 from ftlab.studies.executor import Budget, estimated_bytes
 from ftlab.studies.expression import Expression
 from ftlab.studies.replications import student
-from ftlab.studies.rows import names_of
+from ftlab.studies.rows import names_of, with_numbers
 
 STUDY = """
 config = "map-plus"
@@ -476,3 +476,39 @@ def test_a_study_like_another(tmp_path: Path) -> None:
     assert [axis.labels for axis in study.axes] == [["noop", "map+"], ["4KiB", "8KiB"], ["7"]]
     with pytest.raises(UserError, match=r"three\.toml"):
         load_study(tmp_path / "three.toml")
+
+
+def test_varied_quantities_have_a_column_of_numbers_each() -> None:
+    frame = pl.DataFrame(
+        {
+            "host.deadline": ["10ms", "none", "1s"],
+            "ftl.mapping_cache": ["2KiB", "unlimited", "16KiB"],
+            "ftl.over_provisioning": ["7%", "20%", "7%"],
+            "host.merge_rate": ["1MiB/s", "2MiB/s", None],
+            "host.scheduler": ["noop", "map+", "rb"],
+            "seed": [1, 2, 3],
+        }
+    )
+    found = with_numbers(frame, frame.columns)
+    assert found["host.deadline_ns"].to_list() == [10_000_000.0, None, 1e9]
+    assert found["ftl.mapping_cache_bytes"].to_list() == [2048.0, math.inf, 16384.0]
+    assert found["ftl.over_provisioning_share"].to_list() == [0.07, 0.2, 0.07]
+    assert found["host.merge_rate_bytes_per_s"].to_list() == [float(1 << 20), float(2 << 20), None]
+    assert [name for name in found.columns if name.startswith(("seed", "host.sch"))] == [
+        "host.scheduler",
+        "seed",
+    ]
+    assert found.columns[:2] == ["host.deadline", "host.deadline_ns"]
+
+
+def test_a_sweep_writes_the_numbers(cli: Cli) -> None:
+    (cli.directory / "s.toml").write_text(
+        'config = "map-plus"\n[set]\n"workload.synthetic.requests" = 50\n'
+        '[axis.cache]\nkey = "ftl.mapping_cache"\nvalues = ["2KiB", "4KiB"]\n'
+    )
+    cli.ok("sweep", "s.toml", "--out", "o")
+    frame = pl.read_parquet(cli.directory / "o/runs.parquet")
+    assert frame["ftl.mapping_cache_bytes"].to_list() == [2048.0, 4096.0]
+    # The command again finds its runs, and writes the same columns.
+    cli.ok("sweep", "s.toml", "--out", "o")
+    assert pl.read_parquet(cli.directory / "o/runs.parquet").columns == frame.columns

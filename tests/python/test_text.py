@@ -15,7 +15,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from rich.console import Console
 
+from ftlab.cli.top import view
 from ftlab.comparison import Comparison, Variant
 from ftlab.labels import short_names
 from ftlab.metrics import METRICS, best, ratio
@@ -89,6 +91,61 @@ def test_report_says_it_all_and_ends_in_where_the_time_went(result_of: Make) -> 
         assert part in text
     assert text.splitlines()[-2] == "where the time went: wait 75.0 %, access 25.0 % of the latency"
     assert text.splitlines()[-1].strip() == "chips busy 25 % of the time; flash time: host 75 %, map 25 %"
+
+
+def test_report_gives_each_line_a_unit_of_its_own(result_of: Make) -> None:
+    data = result_of("map+")
+    data["wait"]["read"] |= {"min_ns": 0, "max_ns": 9_000, "mean_ns": 3_200.0, "stddev_ns": 50.0}
+    data["latency"]["read"] |= {"mean_ns": 3.5e9}
+    text = str(Result(data))
+    assert "       wait (ns): min=0, max=9,000, mean=3,200, stddev=50.00\n" in text
+    assert "    latency (s): " in text and "    percentiles (s): " in text
+
+
+def test_report_of_few_requests_has_rates_below_one() -> None:
+    assert [iops(value) for value in (0, 0.004567, 0.25, 1.5)] == [
+        *("IOPS=0", "IOPS=0.0046", "IOPS=0.25", "IOPS=1"),
+    ]
+
+
+def test_report_is_titled_by_its_file(result_of: Make) -> None:
+    result = Result(result_of("map+"))
+    result.named = "my-device.toml"
+    assert str(result).startswith("my-device.toml: scheduler map+, ")
+
+
+def test_report_does_not_speak_of_preconditioning_where_there_was_none(result_of: Make) -> None:
+    data = result_of("map+")
+    assert data["precondition"]["kind"] == "none"
+    assert "preconditioning" not in str(Result(data, prepare_s=0.02))
+    data["precondition"]["kind"] = "fill"
+    assert "engine: 0.02 s of preconditioning, " in str(Result(data, prepare_s=0.02))
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_top_cuts_no_digits(width: int) -> None:
+    """A busy device of two tenants for a day: no number is cut, at the width of a plain terminal."""
+    import ftlab
+
+    small = {"workload.synthetic.requests": 50, "workload.synthetic.region": "1MiB"}
+    after = ftlab.run("map-plus", set=small).to_dict()
+    after["live"] = {
+        **{"time": "free", "speed": 1.0, "simulated_ns": 10**14, "free_blocks": 12_345, "waiting": 100},
+        **{"held": 32, "connections": 3, "payload_bytes": 10**9, "lateness": {"count": 0}},
+    }
+    before = json.loads(json.dumps(after))
+    after["trace"] |= {"reads": 123_456_789, "writes": 23_456_789}
+    after["trace"] |= {"bytes_read": 10**13, "bytes_written": 10**12}
+    for kind in ("reads", "programs", "erases"):
+        after["flash"][kind] |= {"host": 123_456_789, "gc": 12_345_678}
+        before["flash"][kind] = dict.fromkeys(after["flash"][kind], 0)
+    own = {"name": "database", "requests": 123_456_789, "bytes_read": 10**13, "bytes_written": 10**12}
+    after["tenants"] = [{**own, "latency": after["latency"], "flash": {"share": 0.5}}]
+    console = Console(width=width, file=io.StringIO(), record=True)
+    console.print(view("/run/a.sock", before, after, 100.0))
+    shown = console.export_text()
+    assert "\u2026" not in shown
+    assert all(text in shown for text in ("123M", "1235k", "9313GiB", "database", "12.3M"))
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_what_is_installed_runs(installed: Path, tmp_path: Path) -> None:
     ]
     assert len(said) >= 5
     assert "* best; (x) ratio to noop" in said[0]
-    assert "2 runs, 0 more from the cache" in said[-1]
+    assert "2 runs: 2 now, 0 from the cache" in said[-1]
     assert (tmp_path / "report.html").stat().st_size > 500_000
     requests = ("--set", "workload.synthetic.requests=100")
     assert "100 requests" in run(installed, tmp_path, "ftlab", "run", "workloads/vios/stg.toml", *requests)

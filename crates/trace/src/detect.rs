@@ -43,7 +43,11 @@ pub(crate) fn format(path: &str, lines: &Lines, options: &Options) -> Result<&'s
             _ => {}
         }
     }
-    by_lines(&lines, options).map_err(|message| input_error(path, &message))
+    by_lines(&lines, options).map_err(|message| {
+        // The header of ftlab's own csv with a slip in it says more than a list of all layouts.
+        let slip = formats::wrong_csv_header(first);
+        input_error(path, &slip.unwrap_or(message))
+    })
 }
 
 /// Whether most lines parse; the reader reports each line that does not, with its place.

@@ -155,6 +155,12 @@ fn files_that_are_no_traces() {
     assert!(torn.contains("the file ends within a record of 48 B"), "{torn}");
     let prose = failure("It was the best of times,\nit was the worst of times.\n", &Options::default());
     assert!(prose.starts_with("trace: the layout is none that ftlab recognises\n"), "{prose}");
+    let columns = failure("Time_ns,op,offset\n1,R,0\n", &Options::default());
+    assert!(columns.starts_with("trace: no column size in the header; the header must name"), "{columns}");
+    let semicolons = failure("time_us;op;offset;size\n1;R;0;4096\n", &Options::default());
+    assert_eq!(semicolons, "trace: semicolons between the fields, where ftlab's csv has commas");
+    let both = failure("time_us;op;offset\n1;R;0\n", &Options::default());
+    assert!(both.contains("semicolons") && both.contains("no column size"), "{both}");
     assert!(failure("1,2\n", &with("nosuch")).contains("no trace format is called \"nosuch\""));
     let long = vec![b'x'; 1 << 20];
     assert!(failure(&long, &with("spc")).starts_with("trace:1: a line longer than 256 KiB"));

@@ -55,6 +55,18 @@ COMMANDS = {
 """For each command, its module in this package and its line in the list of commands."""
 
 
+GROUPS = {
+    "Runs": ("run", "compare", "demo", "diff", "crash"),
+    "Traces": ("trace",),
+    "Studies": ("sweep", "tune"),
+    "Drives": ("probe", "calibrate"),
+    "Papers": ("reproduce",),
+    "Live device": ("serve", "top", "ctl"),
+    "What there is": ("presets", "components", "schema", "completion"),
+}
+"""The groups in which the help lists the commands."""
+
+
 class Commands(click.Group):
     """The commands, each of which is loaded when it is called; listing the commands loads none of them."""
 
@@ -67,9 +79,11 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Lists the commands."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, said) for name, (_, said) in sorted(COMMANDS.items())])
+        """Lists the commands by group, all in the same columns."""
+        width = max(map(len, COMMANDS))
+        for group, names in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(f"{name:{width}}", COMMANDS[name][1]) for name in names])
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

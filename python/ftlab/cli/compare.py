@@ -8,6 +8,7 @@ import click
 
 from ftlab._core import UserError
 from ftlab.cli import completing, options
+from ftlab.configs import file_name
 from ftlab.outputs import Output, check_distinct, json_text, saying_what_is_written, write_stdout
 
 
@@ -100,6 +101,7 @@ def compare(
     with Reporter(tasks=len(plan.variants)) as reporter:
         told = RunOptions(check=check, load_state=load_state)
         comparison = plan.run(reporter, told, jobs=jobs, for_fio=for_fio, alone=alone)
+    comparison.named = file_name(config)
     options.say_overloads((variant.label, variant.result) for variant in comparison.variants)
     text = ""
     if json_path is not None:

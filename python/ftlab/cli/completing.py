@@ -33,6 +33,17 @@ def papers(_context: click.Context, _parameter: click.Parameter, incomplete: str
     return _items([*names(root()), "all"], incomplete)
 
 
+def figures(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completes names of figures of the paper that is named before them."""
+    from ftlab.reproduce.papers import figure_names, names, root
+
+    base, paper = root(), context.params.get("paper")
+    chosen = [paper] if paper in names(base) else names(base)
+    given = context.params.get("figures") or ()
+    listed = dict.fromkeys(figure for name in chosen for figure in figure_names(base, name))
+    return _items((figure for figure in listed if figure not in given), incomplete)
+
+
 def settings(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Completes ``KEY=``, then ``KEY=VALUE``."""
     return _assignments(incomplete, listed=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import click
 
@@ -28,7 +29,10 @@ def presets(name: str | None) -> None:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def components(as_json: bool) -> None:
-    """List what can be chosen in each layer."""
+    """List what can be chosen in each layer.
+
+    A mark says where a part comes from: paper, kernel (Linux), NVMe, or ftlab itself.
+    """
     listed = json.loads(_core.components())
     if as_json:
         write_stdout(json.dumps(listed, indent=2) + "\n")
@@ -42,10 +46,27 @@ def schema() -> None:
     write_stdout(json.dumps(json.loads(_core.schema()), indent=2) + "\n")
 
 
+def _mark(doc: str) -> str:
+    """Returns where a part comes from, as its line of documentation says; empty if it names no source."""
+    if "(Linux" in doc:
+        return "kernel"
+    if "(NVMe" in doc:
+        return "NVMe"
+    if "(ftlab)" in doc:
+        return "ftlab"
+    return "paper" if re.search(r"\b(19|20)[0-9]{2}\)", doc) else ""
+
+
 def _components_text(listed: dict[str, list[dict[str, str]]]) -> str:
     lines = []
     for key, parts in listed.items():
         lines.append(key)
         width = max(len(part["name"]) for part in parts)
-        lines += [f"    {part['name']:{width}}  {part['doc']}" for part in parts]
+        marks = [_mark(part["doc"]) for part in parts]
+        wide = max(map(len, marks))
+        gap = "  " if wide else ""
+        lines += [
+            f"    {part['name']:{width}}  {mark:{wide}}{gap}{part['doc']}"
+            for part, mark in zip(parts, marks, strict=True)
+        ]
     return "\n".join(lines) + "\n"

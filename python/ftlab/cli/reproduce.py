@@ -10,7 +10,7 @@ from ftlab.outputs import write_stdout
 
 @click.command()
 @click.argument("paper", shell_complete=completing.papers)
-@click.argument("figures", nargs=-1, metavar="[FIGURE]...")
+@click.argument("figures", nargs=-1, metavar="[FIGURE]...", shell_complete=completing.figures)
 @click.option(
     "--out",
     type=options.NEW,
@@ -28,9 +28,11 @@ from ftlab.outputs import write_stdout
 )
 @click.option("--cache", metavar="DIR", help="Where results are kept.  [default: ~/.cache/ftlab/reproduce]")
 @click.option(
-    "--root", metavar="DIR", help="Directory that holds papers/ and workloads/.  [default: ftlab's own]"
+    "--root",
+    metavar="DIR",
+    help="Directory that holds papers/ and workloads/ of your own.  [default: ftlab's own]",
 )
-@options.allow_python_option
+@options.set_option
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: all cores]")
 def reproduce(
     paper: str,
@@ -42,6 +44,7 @@ def reproduce(
     cache: str | None,
     root: str | None,
     jobs: int | None,
+    settings: tuple[str, ...],
 ) -> None:
     """Reproduce a paper's figures and tables, published against measured.
 
@@ -52,6 +55,11 @@ def reproduce(
     ftlab reproduce vios                      every figure and table
     ftlab reproduce vios fig6 table1          some
     ftlab reproduce all --quick               all papers, in minutes
+    ftlab reproduce map-plus fig9 --set host.deadline=20ms
+
+    --set changes a key in every run; a figure that varies this key is refused. The page says what was
+    changed. --root names a directory with papers and workloads of your own, laid out like ftlab's:
+    papers/traces.toml, papers/PAPER/paper.toml, published.toml and a file for each figure.
 
     Only what is missing is run: results are kept by the hash of configuration, trace and version. The
     page, DIR/index.html, begins with a verdict on each claim of the papers; DIR/PAPER/ takes a CSV, an
@@ -60,7 +68,10 @@ def reproduce(
     from ftlab.progress import Reporter
     from ftlab.reproduce import command
 
-    options = command.Options(root, out, traces, quick, fresh, cache, jobs)
+    changed = options.overrides(settings, {})
+    asked = command.Options(root, out, traces, quick, fresh, cache, jobs, changed)
     with Reporter() as reporter:
-        outcome = command.reproduce(paper, figures, options, reporter)
+        outcome = command.reproduce(paper, figures, asked, reporter)
+    for note in outcome.notes:
+        click.echo(f"note: {note}", err=True)
     write_stdout(command.summary(outcome))

@@ -8,7 +8,7 @@ import click
 
 from ftlab._core import UserError
 from ftlab.cli import completing, options
-from ftlab.configs import load
+from ftlab.configs import file_name, load
 from ftlab.outputs import (
     Output,
     check_distinct,
@@ -128,6 +128,7 @@ def run(
                 from ftlab.tenants import with_slowdowns
 
                 result = with_slowdowns(result, resolved, told)
+        result.named = file_name(config)
         options.say_overloads([(resolved.trace or config, result)])
         for note in result.notes if not quiet else ():
             click.echo(f"note: {note}", err=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ftlab import live
-from ftlab.units import count, duration, significant, size
+from ftlab.units import count, duration, fio, significant, size
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -77,12 +77,12 @@ def _requests(before: dict[str, Any], after: dict[str, Any], seconds: float) -> 
     """Returns the table of reads and writes with their latencies."""
     table = _table("requests", "all", "/s", "bytes", "bytes/s", "p50", "p99", "max")
     for name, field in (("read", "reads"), ("write", "writes"), ("trim", "trims"), ("flush", "flushes")):
-        row = [count(after["trace"][field]), _rate(before["trace"][field], after["trace"][field], seconds)]
+        row = [fio(after["trace"][field]), _rate(before["trace"][field], after["trace"][field], seconds)]
         if name in after["latency"]:
             moved, times = f"bytes_{'read' if name == 'read' else 'written'}", after["latency"][name]
             rate = (after["trace"][moved] - before["trace"][moved]) / seconds
             at = times["percentile_ns"]
-            row += [size(after["trace"][moved]), f"{size(round(rate))}/s"]
+            row += [_bytes(after["trace"][moved]), _bytes(rate)]
             row += [duration(at.get(f"{percent}.000000")) for percent in (50, 99)]
             row += [duration(times["max_ns"] if times["count"] else None)]
         table.add_row(name, *row)
@@ -100,10 +100,10 @@ def _tenants(before: dict[str, Any], after: dict[str, Any], seconds: float) -> l
         at = times["percentile_ns"]
         table.add_row(
             tenant["name"],
-            count(tenant["requests"]),
+            fio(tenant["requests"]),
             _rate(earlier.get(tenant["name"], 0), tenant["requests"], seconds),
-            size(tenant["bytes_read"]),
-            size(tenant["bytes_written"]),
+            _bytes(tenant["bytes_read"]),
+            _bytes(tenant["bytes_written"]),
             *(duration(at.get(f"{percent}.000000")) for percent in (50, 99)),
             duration(times["max_ns"] if times["count"] else None),
             "-" if share is None else f"{100 * share:.0f} %",
@@ -119,7 +119,7 @@ def _flash(before: dict[str, Any], after: dict[str, Any], seconds: float) -> Tab
         row = []
         for kind in ("reads", "programs", "erases"):
             was, now = before["flash"][kind][cause], after["flash"][kind][cause]
-            row += [count(now), _rate(was, now, seconds)]
+            row += [fio(now), _rate(was, now, seconds)]
         if any(after["flash"][kind][cause] for kind in ("reads", "programs", "erases")):
             table.add_row(cause, *row, f"{100 * busy_ns / whole:.0f} %" if whole else "-")
     return table
@@ -145,15 +145,21 @@ def _facts(data: dict[str, Any]) -> list[str]:
 
 
 def _rate(before: int, after: int, seconds: float) -> str:
-    return significant((after - before) / seconds, 3)
+    """Returns a rate in at most six characters, as digits are cut where 80 columns do not suffice."""
+    rate = (after - before) / seconds
+    return fio(rate) if rate >= 100 else significant(rate, 3)
+
+
+def _bytes(value: float) -> str:
+    return f"{fio(value, 1024)}B"
 
 
 def _table(*columns: str) -> Table:
     """Makes a table whose first column is text."""
-    from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 1), title=" ", header_style="bold underline")
     for column in columns:
-        table.add_column(column, justify="left" if column == columns[0] else "right", no_wrap=True)
+        first = column == columns[0]
+        table.add_column(column, justify="left" if first else "right", no_wrap=not first, overflow="fold")
     return table

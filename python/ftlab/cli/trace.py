@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ftlab.cli import options
+from ftlab._core import UserError
+from ftlab.cli import completing, options
+from ftlab.configs import keyword_overrides
 from ftlab.outputs import Output, check_distinct, write_report, write_stdout
+
+if TYPE_CHECKING:
+    from ftlab.fitting import Fit
+    from ftlab.fitting.command import Request
 
 _READING = ("format", "dedup", "max_gap", "skip_bad", "speed", "repeat")
 
@@ -124,6 +131,12 @@ def generate(target: str, **flags: str | None) -> None:
 )
 @click.option("--config", metavar="CONFIG", help="For a trace: match its conflicts on this device too.")
 @click.option("--preset", metavar="NAME", help="For a trace: preset that the model names, to run as it is.")
+@click.option(
+    "--check-on",
+    metavar="CONFIG",
+    shell_complete=completing.presets,
+    help="For a trace: run this device on trace and model, under several schedulers, and compare.",
+)
 @click.option("--only", multiple=True, metavar="NAME", help="For a targets file: fit only these. Repeatable.")
 @click.option(
     "--tolerance", metavar="PERCENT", default="1%", show_default=True, help="What counts as reached."
@@ -137,6 +150,7 @@ def fit(
     out: str,
     config: str | None,
     preset: str | None,
+    check_on: str | None,
     only: tuple[str, ...],
     tolerance: str,
     settings: tuple[str, ...],
@@ -148,7 +162,8 @@ def fit(
 
     SOURCE is a trace, of which the model can be passed on in its place, or a file of targets (.toml).
     The model is a configuration file with the table [workload.synthetic]; the report has target and
-    reached value of each characteristic (docs/generator.md).
+    reached value of each characteristic (docs/generator.md). With --check-on it ends with what the
+    model is for: the latencies, and the order of the schedulers, on the trace and on the model.
     """
     from ftlab import fitting
     from ftlab.fitting import command, report
@@ -167,6 +182,8 @@ def fit(
     output = options.json_output(json_path)
     if output:
         check_distinct([output], [source])
+    if check_on is not None and Path(source).suffix.lower() == command.SUFFIX:
+        raise UserError(f"--check-on: {source} is a targets file; the check needs a trace")
     done: list[tuple[fitting.Fit, str]] = []
     for fitted, path in command.run(request):
         done.append((fitted, path))
@@ -174,11 +191,30 @@ def fit(
             write_stdout(report.text(fitted, path))
         for missed in fitted.missed:
             click.echo(f"warning: {fitted.targets.name}: {missed.name} was not reached", err=True)
+        if check_on is not None:
+            _check_end_to_end(fitted, request, check_on, shown=json_path != "-")
     text = json.dumps([report.as_json(*each) for each in done], indent=2) + "\n"
     if output:
         output.write(text.encode())
     if json_path == "-":
         write_stdout(text)
+
+
+def _check_end_to_end(fitted: Fit, request: Request, device: str, *, shown: bool) -> None:
+    """Prints the check on a device; its figures become part of the fit's JSON.
+
+    Raises:
+        UserError: the source is no trace, or the device takes neither trace nor model.
+    """
+    from ftlab.fitting import end_to_end
+    from ftlab.progress import Reporter
+
+    flags = keyword_overrides({name: value for name, value in request.flags.items() if name != "seed"})
+    with Reporter(tasks=2 * len(end_to_end.SCHEDULERS)) as reporter:
+        found = end_to_end.check(fitted, device, request.source, flags, reporter)
+    fitted.end_to_end = [asdict(each) for each in found]
+    if shown:
+        write_stdout(end_to_end.text(found, Path(device).name))
 
 
 def _convert(config: Any, target: str) -> None:

@@ -125,6 +125,8 @@ class Fit:
     """Keys of ``[workload.synthetic]``, without the prefix."""
     characteristics: list[Characteristic] = field(default_factory=list)
     runs: int = 0
+    end_to_end: list[dict[str, str | float]] = field(default_factory=list)
+    """Mean latencies on trace and model under several schedulers, if they were compared."""
 
     @property
     def missed(self) -> list[Characteristic]:

@@ -54,6 +54,7 @@ def as_json(fit: Fit, path: str) -> dict[str, Any]:
         },
         "notes": fit.targets.notes,
         "synthetic": fit.keys,
+        **({"end_to_end": fit.end_to_end} if fit.end_to_end else {}),
     }
 
 

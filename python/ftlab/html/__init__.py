@@ -10,8 +10,9 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ftlab.html.data import Measured, RunLabels, notes_in, payload
+from ftlab.html.data import Measured, RunLabels, notes_in, payload, plain
 from ftlab.outputs import Output
+from ftlab.report import where_time_went
 
 if TYPE_CHECKING:
     from ftlab.comparison import Comparison
@@ -66,7 +67,8 @@ def render(
     from ftlab.html.page import page
 
     told = notes_in(runs) if notes is None else notes
-    return page(title=title, data=payload(runs), notes=told, preface=preface, command=command)
+    spent = where_time_went(plain(runs[0][1])) if len(runs) == 1 else []
+    return page(title=title, data=payload(runs), spent=spent, notes=told, preface=preface, command=command)
 
 
 def of_comparison(comparison: Comparison) -> list[tuple[RunLabels, Measured]]:

@@ -79,7 +79,7 @@ function distribution(view) {
   });
   if (!values.length) return { missing: "no request of this operation" };
   const few = Math.min(...values.map((row) => row.share), 0.01);
-  const names = '{"0.5":"50.00th","0.1":"90.00th","0.01":"99.00th","0.001":"99.90th","0.0001":"99.99th","0.00001":"99.999th","0.000001":"99.9999th","1":"0.00th"}';
+  const names = '{"0.5":"50th","0.1":"90th","0.01":"99th","0.001":"99.9th","0.0001":"99.99th","0.00001":"99.999th","0.000001":"99.9999th","1":"0th"}';
   const y = curve === "cdf"
     ? { field: "share", type: "quantitative", title: "requests as fast (%)", scale: { domain: [0, 100] } }
     : {
@@ -106,7 +106,7 @@ function distribution(view) {
 function percentiles(view) {
   const { chosen, op, part } = view;
   const unit = timeUnit(chosen.map((run) => run[part][op].max_ns));
-  const rows = PERCENTILES.map((p) => [`${Number(p).toFixed(2)}th`, -1, chosen.map((run) => run[part][op].percentile_ns[p] ?? null)]);
+  const rows = PERCENTILES.map((p) => [`${Number(p)}th`, -1, chosen.map((run) => run[part][op].percentile_ns[p] ?? null)]);
   rows.push(["max", -1, chosen.map(latencyMax(part, op))]);
   const table = rows.map(([name, better, values]) => ({ name, better, values: values.map((v) => (v === null ? null : v / unit.ns)) }));
   return { table, corner: `${part} (${unit.name})` };
@@ -149,6 +149,27 @@ function parts(view) {
   return stack(view, rows, PARTS, "mean latency", unit.name) || { missing: "no request of this operation" };
 }
 
+// Groups runs whose curves differ nowhere by more than `most`; each group is drawn as its first curve.
+const ALIKE = 0.01;
+function alike(runs, curveOf, most) {
+  const groups = [];
+  for (const run of runs) {
+    const curve = curveOf(run);
+    const off = (group) => (group.curve.length === curve.length ? Math.max(0, ...curve.map((value, at) => Math.abs(value - group.curve[at]))) : Infinity);
+    const group = groups.find((one) => off(one) <= most);
+    if (group) {
+      group.off = Math.max(group.off, off(group));
+      group.runs.push(run);
+    } else groups.push({ run, curve, runs: [run], off: 0 });
+  }
+  return groups;
+}
+const named = (view, { runs, off }) => runs.map(view.policyOf).join(", ") + (off ? ` (drawn as the first; the others within ${number(off)})` : "");
+const keyOf = (view, groups) => ({
+  key: groups.map(({ run }) => view.policyOf(run)),
+  said: new Map(groups.map((group) => [view.policyOf(group.run), named(view, group)])),
+});
+
 // Joins neighbouring intervals so that a curve has at most `most` points; returns the bounds of each group.
 function intervals(series, most) {
   const count = series.host_pages.length;
@@ -161,7 +182,7 @@ const timeAxis = (width) => ({
 const NO_SERIES = "not measured: run with --html, or set results.series";
 
 function overTime(view) {
-  const { curved, op, width } = view;
+  const { curved, op } = view;
   const having = curved.filter((run) => run.series);
   if (!having.length) return { missing: NO_SERIES };
   const ops = op === "all" ? ["read", "write"] : [op];
@@ -181,17 +202,28 @@ function overTime(view) {
   if (!rows.length) return { missing: "no request of this operation" };
   const unit = timeUnit(rows.map((row) => row.ns));
   const values = rows.map((row) => ({ ...row, value: row.ns / unit.ns, text: number(row.ns / unit.ns) }));
-  return {
-    key: having.map(view.policyOf),
-    spec: fit(width, 260, {
-      description: `Mean latency over time by ${view.colour}`,
-      ...lines(view, values, {
-        x: timeAxis(width),
-        y: { field: "value", type: "quantitative", title: `mean latency (${unit.name})` },
-        tooltip: [{ field: "policy", title: view.colour }, { field: "time", title: "time (s)", format: ".4~g" }, { field: "text", title: `mean latency (${unit.name})` }, { field: "count", title: "requests" }],
-      }, { strokeWidth: 1.5 }),
-    }),
-  };
+  const most = Math.max(...values.map((row) => row.value));
+  // Curves of more than two runs would hide each other.
+  const apart = having.length > 2;
+  const title = `mean latency (${unit.name})`;
+  const encoding = (width) => ({
+    x: timeAxis(width), y: { field: "value", type: "quantitative", title, scale: { domain: [0, most] } },
+    tooltip: [{ field: "policy", title: view.colour }, { field: "time", title: "time (s)", format: ".4~g" }, { field: "text", title }, { field: "count", title: "requests" }],
+  });
+  const description = `Mean latency over time by ${view.colour}`;
+  if (!apart) {
+    const spec = fit(view.width, 260, { description, ...lines(view, values, encoding(view.width), { strokeWidth: 1.5 }) });
+    return { key: having.map(view.policyOf), spec };
+  }
+  const panels = having.map((run) => {
+    const name = view.policyOf(run);
+    const own = values.filter((row) => row.policy === name);
+    return { name, spec: (width) => fit(width, 170, {
+      description: `${description}: ${name}`, data: { values: own }, mark: { type: "line", strokeWidth: 1.5, clip: true },
+      encoding: { ...encoding(width), color: view.colours() },
+    }) };
+  });
+  return { panels };
 }
 
 // The page written for the host itself is left out: it would make up most of every bar and hide the differences.
@@ -220,20 +252,22 @@ function wafOverTime(view) {
   const having = view.curved.filter((run) => run.series);
   if (!having.length) return { missing: NO_SERIES };
   const cause = seriesCauses(having).includes(view.cause) ? view.cause : "all";
-  const rows = having.flatMap((run) => {
+  const curves = new Map(having.map((run) => {
     const { series } = run;
     const programs = cause === "all" ? Object.values(series.programs) : [series.programs[cause] || []];
-    return intervals(series, 96).flatMap(([from, to]) => {
+    return [run, intervals(series, 96).flatMap(([from, to]) => {
       const host = sum(series.host_pages.slice(from, to));
       const pages = sum(programs.map((values) => sum(values.slice(from, to)))) * series.logical_pages_per_page;
       const time = (((from + to) / 2) * series.width_ns) / 1e9;
       return host ? [{ policy: view.policyOf(run), time, value: pages / host, text: number(pages / host), host }] : [];
-    });
-  });
+    })];
+  }));
+  const groups = alike(having, (run) => curves.get(run).map((row) => row.value), ALIKE);
+  const rows = groups.flatMap(({ run }) => curves.get(run));
   if (!rows.length) return { missing: "nothing was written" };
   const title = cause === "all" ? "write amplification" : `pages programmed (${cause}) per page written`;
   return {
-    key: having.map(view.policyOf),
+    ...keyOf(view, groups),
     spec: fit(view.width, 260, {
       description: `Write amplification over time by ${view.colour}`,
       ...lines(view, rows, {
@@ -272,7 +306,8 @@ function misses(view) {
   if (!having.length) {
     return { missing: "not measured: it takes an FTL with a mapping cache, and --html or results.miss_curve" };
   }
-  const values = having.flatMap((run) => {
+  const groups = alike(having, (run) => run.miss_curve[view.unit].miss_ratio, ALIKE);
+  const values = groups.flatMap(({ run }) => {
     const curve = run.miss_curve[view.unit];
     const least = Math.max(...curve.capacity_bytes) / 4096;
     return curve.capacity_bytes.map((bytes, at) => ({ policy: view.policyOf(run), bytes, ratio: curve.miss_ratio[at] }))
@@ -288,7 +323,7 @@ function misses(view) {
   }, { field: "ratio", type: "quantitative", title: "miss ratio", scale: { domain: [0, Math.max(1, ...points.map((row) => row.ratio))] } }];
   const tooltip = [{ field: "policy", title: view.colour }, { field: "bytes", title: "capacity (bytes)", format: "," }, { field: "ratio", title: "miss ratio", format: ".4f" }];
   return {
-    key: having.map(view.policyOf),
+    ...keyOf(view, groups),
     spec: fit(view.width, 320, {
       description: `Miss ratio by capacity of the mapping cache and by ${view.colour}`,
       layer: [
@@ -315,8 +350,10 @@ function cells(map, which) {
 }
 
 function wear(view) {
-  const having = view.curved.filter((run) => run.erase_map);
-  if (!having.length) return { missing: "not measured: run with --html, or set results.erase_map" };
+  const measured = view.curved.filter((run) => run.erase_map);
+  if (!measured.length) return { missing: "not measured: run with --html, or set results.erase_map" };
+  const groups = alike(measured, (run) => run.erase_map.max.flat(), 0);
+  const having = groups.map(({ run }) => run);
   const maps = having.map((run) => cells(run.erase_map, view.cell));
   let [least, most] = [Infinity, 0];
   maps.forEach(({ rows }) => rows.forEach(({ value }) => { least = Math.min(least, value); most = Math.max(most, value); }));
@@ -330,7 +367,7 @@ function wear(view) {
       const shade = { field: "value", type: "quantitative", scale: { scheme: "viridis", domain: [least, most] }, legend: null };
       const each = per === 1 ? "a block" : `${per} blocks`;
       return {
-        run, renderer: "canvas",
+        name: named(view, groups[at]), renderer: "canvas",
         spec: (width) => fit(width, Math.min(320, Math.max(90, lines * 12)) + 44, {
           description: `Erase counts, ${view.policyOf(run)}`, data: { values: rows },
           transform: [{ calculate: "datum.column + 1", as: "right" }, { calculate: "datum.row + 1", as: "below" }],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -47,10 +48,10 @@ def payload(runs: Sequence[tuple[RunLabels, Measured]]) -> dict[str, Any]:
     """
     if not runs:
         raise ValueError("a report needs at least one run")
-    plain = [_plain(result) for _, result in runs]
+    data = [plain(result) for _, result in runs]
     places: dict[str, int] = {}
-    numbers = [places.setdefault(_identity(result), len(places)) for result in plain]
-    results = [plain[numbers.index(number)] for number in range(len(places))]
+    numbers = [places.setdefault(_identity(result), len(places)) for result in data]
+    results = [data[numbers.index(number)] for number in range(len(places))]
     per_octave, cells = next((bins, cells) for most, bins, cells in _FINENESS if len(results) <= most)
     settings = [dict(_leaves(result["config"], "")) for result in results]
     keys = list(dict.fromkeys(key for values in settings for key in values))
@@ -87,22 +88,26 @@ MOST_NOTES = 12
 
 
 def notes(runs: Sequence[tuple[RunLabels, Sequence[str]]]) -> list[str]:
-    """Returns the notes on runs, each with the labels of its runs unless all runs have it."""
-    found: dict[str, list[str]] = {}
+    """Returns the notes on runs, each with the labels of its runs unless all runs have it; of notes that
+    differ only in their figures, the first.
+    """
+    found: dict[str, list[tuple[str, str]]] = {}
     for labels, own in runs:
         for note in own:
-            found.setdefault(note, []).append(", ".join(labels.values()))
-    lines = [
-        note if len(having) == len(runs) else f"{having[0]}{_more(len(having) - 1)}: {note}"
-        for note, having in found.items()
-    ]
+            kind = re.sub(r"[0-9][0-9.,]*", "", note)
+            found.setdefault(kind, []).append((", ".join(labels.values()), note))
+    lines = []
+    for having in found.values():
+        label, note = having[0]
+        every = len(having) == len(runs) and all(other == note for _, other in having)
+        lines.append(note if every else f"{label}{_more(len(having) - 1)}: {note}")
     left = len(lines) - MOST_NOTES
     return lines if left <= 0 else [*lines[:MOST_NOTES], f"{left:,} more notes on other runs"]
 
 
 def notes_in(runs: Sequence[tuple[RunLabels, Measured]]) -> list[str]:
     """Returns the notes that follow from the results themselves, whether read from files or measured now."""
-    return notes([(labels, notes_on(_plain(result))) for labels, result in runs])
+    return notes([(labels, notes_on(plain(result))) for labels, result in runs])
 
 
 def _more(others: int) -> str:
@@ -130,7 +135,8 @@ def _study(name: str, members: _Members) -> dict[str, Any]:
     return {"name": name, "dimensions": dimensions, "colour": _colour(dimensions), "runs": runs}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Returns the dictionary of a result."""
     return value.to_dict() if hasattr(value, "to_dict") else value
 
 

@@ -22,7 +22,7 @@ function number(value) {
   if (value === null || value === undefined) return "-";
   const size = Math.abs(value);
   if (size === 0 || Number.isInteger(value)) return value.toLocaleString("en-US");
-  if (size < 1) return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
+  if (size < 1) return value.toLocaleString("en-US", { minimumSignificantDigits: 4, maximumSignificantDigits: 4 });
   const digits = Math.max(0, 4 - String(Math.trunc(size)).length);
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
@@ -38,10 +38,10 @@ const METRICS = {
   wait: ["mean wait", "time", -1, latency("wait", "mean_ns"), true],
   access: ["mean access", "time", -1, latency("access", "mean_ns"), true],
   stddev: ["standard deviation of latency", "time", -1, latency("latency", "stddev_ns"), true],
-  p50: ["median latency (50.00th)", "time", -1, latency("latency", "50.000000"), true],
-  p95: ["95.00th percentile of latency", "time", -1, latency("latency", "95.000000"), true],
-  p99: ["99.00th percentile of latency", "time", -1, latency("latency", "99.000000"), true],
-  p999: ["99.90th percentile of latency", "time", -1, latency("latency", "99.900000"), true],
+  p50: ["median latency (50th)", "time", -1, latency("latency", "50.000000"), true],
+  p95: ["95th percentile of latency", "time", -1, latency("latency", "95.000000"), true],
+  p99: ["99th percentile of latency", "time", -1, latency("latency", "99.000000"), true],
+  p999: ["99.9th percentile of latency", "time", -1, latency("latency", "99.900000"), true],
   p9999: ["99.99th percentile of latency", "time", -1, latency("latency", "99.990000"), true],
   max: ["greatest latency", "time", -1, latency("latency", "max_ns"), true],
   throughput: ["throughput", "MB/s", 1, (run) => run.throughput_bytes_per_s / 1e6],

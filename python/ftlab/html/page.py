@@ -32,8 +32,19 @@ def style() -> str:
     return palette.css() + _part("report.css")
 
 
-def page(*, title: str, data: dict[str, Any], notes: Sequence[str], preface: str, command: str) -> str:
-    """Returns the whole file. ``preface`` is HTML; everything else is escaped here."""
+def page(
+    *,
+    title: str,
+    data: dict[str, Any],
+    spent: Sequence[str],
+    notes: Sequence[str],
+    preface: str,
+    command: str,
+) -> str:
+    """Returns the whole file. ``preface`` is HTML; everything else is escaped here.
+
+    ``spent`` are the lines that say where the time of a single run went.
+    """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -46,6 +57,7 @@ def page(*, title: str, data: dict[str, Any], notes: Sequence[str], preface: str
         title=title,
         command=command,
         notes=notes,
+        spent=spent,
         version=__version__,
         preface=Markup(preface),
         style=Markup(style()),

@@ -96,10 +96,14 @@ function viewOf(section) {
   };
 }
 
-const SECTIONS = {
+// A single run begins with where its time went, a comparison with the chosen metric of every run.
+const FIRST = DATA.results.length === 1 ? ["parts", "flash"] : [];
+const ALL = {
   overview, distribution, percentiles, parts, tenants, "tenant-shares": tenantShares, time: overTime, waf, "waf-time": wafOverTime, merges, misses, wear, flash,
   figures, settings,
 };
+const SECTIONS = Object.fromEntries([...FIRST, ...Object.keys(ALL)].map((id) => [id, ALL[id]]));
+for (const id of FIRST) $("overview").before($(id));
 
 const drawn = new Map(); // The views of each section, which must be ended before its next views are drawn.
 window.ftlabCharts = drawn; // The console of the browser can read their specifications and data here.
@@ -160,7 +164,7 @@ async function drawSection(id) {
   section.hidden = chart.missing !== undefined && id !== "overview";
   contents();
   const items = [
-    ...(chart.key || []).map((value) => [swatch(value), value]),
+    ...(chart.key || []).map((value) => [swatch(value), chart.said?.get(value) || value]),
     ...(chart.marks || []).map(([look, name]) => [lineMark(look), name]),
     ...(chart.legend || []).map(([name, colour]) => [square(colour), name]),
     ...(chart.gradient ? [[gradientMark(), chart.gradient]] : []),
@@ -177,11 +181,11 @@ async function drawSection(id) {
   const panels = (chart.panels || []).map((panel) => [panel, h("div", {})]);
   if (panels.length) {
     pieces.push(h("div", { class: "panels" }, ...panels.map(([panel, inner]) => h("div", {},
-      h("h3", {}, view.policyOf(panel.run)), inner))));
+      h("h3", {}, panel.name), inner))));
   }
   target.replaceChildren(...pieces);
   section.querySelector(".save").hidden = !chart.spec && !panels.length;
-  pictures.set(id, { items, names: (chart.panels || []).map((panel) => view.policyOf(panel.run)) });
+  pictures.set(id, { items, names: (chart.panels || []).map((panel) => panel.name) });
   if (chart.spec) await embed(place, chart.spec, chart.renderer, views);
   for (const [panel, inner] of panels) {
     if (pending.has(id)) return;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,8 +30,9 @@ LEVEL_POINTS = 5.0
 """Percentage points by which an amount in per cent may always differ from the published one."""
 SHARE = 0.25
 """Fraction of the published value by which a measured value may always differ from it."""
-ABSENT = "(not measured here)"
-"""What a reason says in place of figures from a study that was not run."""
+_ABSENT = "\0"
+"""Stands in a reason for the figures of a study that was not run."""
+LEFT_OUT = "Sentences with figures that were not measured here are left out."
 
 
 @dataclass(frozen=True)
@@ -115,14 +117,18 @@ def _reason(claim: Claim, paper: Paper, studies: Mapping[str, Study]) -> tuple[s
         for part in reason.parts:
             text += part if isinstance(part, str) else _figure(part[0], part[1], paper, studies, names)
         said.append(text)
-    return " ".join(said), max((reason.written for reason in claim.reasons), default="")
+    sentences = re.split(r"(?<=[.:]) (?=[A-Z])", " ".join(said))
+    there = [sentence for sentence in sentences if _ABSENT not in sentence]
+    if len(there) < len(sentences):
+        there.append(LEFT_OUT)
+    return " ".join(there), max((reason.written for reason in claim.reasons), default="")
 
 
 def _figure(
     of: Expression, form: str, paper: Paper, studies: Mapping[str, Study], names: Mapping[str, Any]
 ) -> str:
     if any(each not in studies or not studies[each].rows for each in _figures(of, paper)):
-        return ABSENT
+        return _ABSENT
     found = of(names)
     return str(found) if found is None or isinstance(found, str) else format(found, form)
 
@@ -205,6 +211,15 @@ def shares(judged: Sequence[Judged]) -> tuple[tuple[int, int], tuple[int, int]]:
     numbers = [each for each in counted if each.claim.published is not None and not each.claim.small]
     signs = sum(each.verdict != FAILS for each in counted)
     return (signs, len(counted)), (sum(each.verdict == HOLDS for each in numbers), len(numbers))
+
+
+TOTALS = ("with the sign", "in the band", CONSTRUCTED)
+"""What `totals` gives."""
+
+
+def totals(judged: Sequence[Judged]) -> list[str]:
+    """Returns a paper's verdicts in three texts; claims.csv has them one by one."""
+    return [*(f"{so} of {of}" for so, of in shares(judged)), str(counts(judged)[CONSTRUCTED])]
 
 
 def to_csv(judged: Sequence[Judged]) -> str:

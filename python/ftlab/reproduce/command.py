@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ftlab._core import UserError
+from ftlab.configs import Override
 from ftlab.outputs import folder_in, inside
 from ftlab.progress import Reporter
-from ftlab.reproduce import claims, papers, reproduction_page, study
+from ftlab.reproduce import claims, claims_picture, papers, reproduction_page, study
 from ftlab.reproduce.claims import Judged
 from ftlab.reproduce.papers import Paper
 from ftlab.studies import cells, figures
 from ftlab.studies.cache import Cache
 from ftlab.studies.cache import default as default_cache
 from ftlab.studies.cells import Study
-from ftlab.studies.declaration import load_traces
+from ftlab.studies.declaration import Figure, load_traces
 from ftlab.studies.executor import Threads
-from ftlab.studies.plan import Planner, Run, together
+from ftlab.studies.plan import Planner, Run, ignored, notes_of, together
 from ftlab.studies.run import run
 
 ALL = "all"
+
+MOST_NAMED = 5
+"""The maximum number of runs that a note names."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,8 @@ class Options:
     fresh: bool = False
     cache: str | None = None
     jobs: int | None = None
+    settings: Sequence[Override] = field(default_factory=tuple)
+    """Keys that are set in every run, whatever the papers set."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,8 @@ class Outcome:
     parts: Sequence[reproduction_page.Part]
     reused: int
     run: int
+    notes: Sequence[str] = field(default_factory=tuple)
+    """What was set to no effect."""
 
 
 def reproduce(which: str, wanted: Sequence[str], options: Options, reporter: Reporter) -> Outcome:
@@ -57,18 +66,24 @@ def reproduce(which: str, wanted: Sequence[str], options: Options, reporter: Rep
     """
     base = papers.root(options.root)
     chosen = _papers(base, which)
-    selected = papers.choose(chosen, wanted, quick=options.quick)
+    selected = {
+        name: [_changed(figure, options.settings) for figure in figures]
+        for name, figures in papers.choose(chosen, wanted, quick=options.quick).items()
+    }
     out = Path(options.out)
     _writable(out)
     planner = Planner(base, load_traces(base), trace_folder(base, options.traces), options.quick)
     folder = Path(options.cache) if options.cache else default_cache()
     cache = Cache(folder, fresh=options.fresh, say=reporter.note)
-    runs = together(
-        each
-        for paper in chosen
-        for figure in selected[paper.name]
-        for each in planner.runs(figure, shared_device=paper.shared_device)
-    )
+    try:
+        runs = together(
+            each
+            for paper in chosen
+            for figure in selected[paper.name]
+            for each in planner.runs(figure, shared_device=paper.shared_device)
+        )
+    except UserError as error:
+        raise _traced_back(error, options.settings) from None
     by_figure: dict[tuple[str, str], list[Run]] = {}
     for each in runs:
         by_figure.setdefault((each.figure.paper, each.figure.id), []).append(each)
@@ -95,9 +110,50 @@ def reproduce(which: str, wanted: Sequence[str], options: Options, reporter: Rep
             for figure in selected[paper.name]
         }
         parts.append(_write(paper, studies, out))
-    said = " ".join(["ftlab reproduce", which, *wanted, *(["--quick"] if options.quick else [])])
-    target = _page(out, parts, results, options.quick, said)
-    return Outcome(target, parts, done.reused, done.run)
+    target = _page(out, parts, results, options, _said(which, wanted, options))
+    return Outcome(target, parts, done.reused, done.run, _without_effect(runs, options.settings))
+
+
+def _changed(figure: Figure, settings: Sequence[Override]) -> Figure:
+    """Returns the figure with keys that the user sets, over those that it sets itself.
+
+    Raises:
+        UserError: the figure varies one of them.
+    """
+    for each in settings:
+        axis = next((axis for axis in figure.axes if axis.sets(each.key)), None)
+        if axis is not None:
+            raise UserError(
+                f"{each.origin}: {figure.paper} {figure.id} varies {each.key} (its axis {axis.name}); name"
+                " figures that do not"
+            )
+    own = {each.key: each.value for each in settings}
+    return replace(figure, set={**figure.set, **own}, quick={**figure.quick, **own} if own else figure.quick)
+
+
+def _traced_back(error: UserError, settings: Sequence[Override]) -> UserError:
+    """Returns the error of a run as one of the key that the user set, if that caused it."""
+    for each in settings:
+        _, caused, why = str(error).partition(f": {each.key}={each.value}: ")
+        if caused:
+            return UserError(f"{each.origin}: {why}")
+    return error
+
+
+def _without_effect(runs: Sequence[Run], settings: Sequence[Override]) -> list[str]:
+    """Returns a note for each key of the user that some runs ignore."""
+    if not settings:
+        return []
+    keys = {each.key for each in settings}
+    found = ignored((each.name, each.config) for each in runs)
+    own = {key: ignoring for key, ignoring in found.items() if key in keys}
+    return notes_of(own, len(runs), most=MOST_NAMED)
+
+
+def _said(which: str, wanted: Sequence[str], options: Options) -> str:
+    changed = [word for each in options.settings for word in ("--set", f"{each.key}={each.value}")]
+    quick = ["--quick"] if options.quick else []
+    return shlex.join(["ftlab", "reproduce", which, *wanted, *changed, *quick])
 
 
 def _papers(base: Path, which: str) -> list[Paper]:
@@ -150,15 +206,19 @@ def _write(paper: Paper, studies: Mapping[str, Study], out: Path) -> reproductio
             inside(folder, f"{name}.svg").write(pictures[name].encode())
             inside(folder, f"{name}.png").write(figures.png(pictures[name]))
     inside(folder, "claims.csv").write(claims.to_csv(judged).encode())
+    both = claims_picture.svg(judged)
+    if both:
+        inside(folder, "claims.svg").write(both.encode())
+        inside(folder, "claims.png").write(figures.png(both))
     left_out = [figure.id for figure in paper.figures if figure.id not in studies]
-    return reproduction_page.Part(paper, judged, studies, pictures, left_out)
+    return reproduction_page.Part(paper, judged, studies, pictures, left_out, both)
 
 
 def _page(
     out: Path,
     parts: Sequence[reproduction_page.Part],
     results: Mapping[str, dict[str, Any]],
-    quick: bool,
+    options: Options,
     said: str,
 ) -> Path:
     """Writes the page: claims and pictures first, then the runs of some figures, to choose from; returns its
@@ -168,8 +228,11 @@ def _page(
 
     target = out / "index.html"
     title = "Reproduction: " + ", ".join(part.paper.short for part in parts)
-    body = reproduction_page.preface(parts, quick=quick)
     runs = _report_runs(parts, results)
+    changed = [f"{each.key} = {each.value}" for each in options.settings]
+    body = reproduction_page.preface(
+        parts, quick=options.quick, changed=changed, runs=len(results), shown=len(runs)
+    )
     if runs:
         text = render(title=title, runs=runs, preface=body, command=said)
     else:
@@ -198,22 +261,26 @@ def summary(outcome: Outcome) -> str:
     """Returns the text printed at the end: verdicts by paper, and the claims that do not hold."""
     names = [part.paper.name for part in outcome.parts]
     width = max(map(len, names), default=0)
-    columns = [*claims.VERDICTS, claims.CONSTRUCTED, "with the sign", "in the band", "figures"]
+    columns = [*claims.TOTALS, "figures"]
     lines = [f"{'':{width}}  " + "  ".join(columns)]
     for part in outcome.parts:
-        shares = [f"{so} of {of}" for so, of in claims.shares(part.judged)]
-        cells = [*claims.counts(part.judged).values(), *shares, len(part.studies)]
+        cells = [*claims.totals(part.judged), len(part.studies)]
         named = zip(columns, cells, strict=True)
         lines.append(
             f"{part.paper.name:{width}}  " + "  ".join(f"{cell:>{len(name)}}" for name, cell in named)
         )
     for part in outcome.parts:
         lines += [_line(part.paper, each) for each in part.judged if each.verdict == claims.FAILS]
-    lines.append(f"{outcome.run} runs, {outcome.reused} more from the cache")
+    every = outcome.run + outcome.reused
+    lines.append(f"{every:,} runs: {outcome.run:,} now, {outcome.reused:,} from the cache")
     lines.append(f"page: {outcome.index}")
     return "\n".join(lines) + "\n"
 
 
 def _line(paper: Paper, each: Judged) -> str:
     published, measured = claims.published_text(each.claim), claims.measured_text(each)
-    return f"does not hold: {paper.name} {each.claim.id}: published {published}, measured {measured}"
+    said = f"does not hold: {paper.name} {each.claim.id}: "
+    if each.claim.published is None:
+        # A direction has no number; how often it holds, if it has several cases.
+        return said + each.claim.text + (f": {measured}" if each.counted else "")
+    return f"{said}published {published}, measured {measured}"

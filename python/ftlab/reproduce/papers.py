@@ -114,6 +114,15 @@ def names(base: Path) -> list[str]:
     return sorted(path.parent.name for path in (base / "papers").glob("*/paper.toml"))
 
 
+def figure_names(base: Path, name: str) -> list[str]:
+    """Returns the names of a paper's figures, without reading them.
+
+    Raises:
+        UserError: the paper's file is missing or wrong.
+    """
+    return Table(base / "papers" / name / "paper.toml").texts("figures")
+
+
 def load_paper(base: Path, name: str) -> Paper:
     """Reads a paper's declarations.
 

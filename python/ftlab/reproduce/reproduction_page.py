@@ -69,11 +69,20 @@ class Part:
     """The picture, as SVG, of each figure that has one."""
     left_out: Sequence[str] = field(default_factory=tuple)
     """Figures that were not requested."""
+    claims_picture: str = ""
+    """The picture of the claims, as SVG; empty if none of them states a number."""
 
 
-def preface(parts: Sequence[Part], *, quick: bool) -> str:
-    """Returns the page's body: verdicts, claims, figures."""
-    pieces = [f"<style>{STYLE}</style>", '<div class="repro themed">', _mode(quick), _summary(parts)]
+def preface(
+    parts: Sequence[Part], *, quick: bool, changed: Sequence[str] = (), runs: int = 0, shown: int = 0
+) -> str:
+    """Returns the page's body: verdicts, claims, figures.
+
+    ``changed`` are keys that the user set in every run. ``shown`` of the ``runs`` follow the body, to choose
+    from.
+    """
+    pieces = [f"<style>{STYLE}</style>", '<div class="repro themed">', _changes(changed)]
+    pieces += [_mode(quick), _counted(runs, shown), _summary(parts)]
     for part in parts:
         pieces += [_paper(part), *(_figure(part, figure) for figure in _chosen(part))]
     return "\n".join([*pieces, "</div>"])
@@ -81,6 +90,23 @@ def preface(parts: Sequence[Part], *, quick: bool) -> str:
 
 def _chosen(part: Part) -> list[Figure]:
     return [figure for figure in part.paper.figures if figure.id in part.studies]
+
+
+def _changes(changed: Sequence[str]) -> str:
+    if not changed:
+        return ""
+    named = ", ".join(f"<code>{_text(each)}</code>" for each in changed)
+    return (
+        f'<p class="note changed"><b>Changed in every run: {named}.</b> The published numbers are those'
+        " of the papers' own settings.</p>"
+    )
+
+
+def _counted(runs: int, shown: int) -> str:
+    if not runs:
+        return ""
+    below = f" The charts at the end show {shown:,} of them." if shown else ""
+    return f'<p class="note">{runs:,} runs.{below}</p>'
 
 
 def _mode(quick: bool) -> str:
@@ -106,14 +132,11 @@ words are written by hand and dated.
 
 
 def _summary(parts: Sequence[Part]) -> str:
-    columns = [*judging.VERDICTS, "claims", "with the sign", "in the band", judging.CONSTRUCTED]
+    columns = judging.TOTALS
     head = "<tr><th>paper</th>" + "".join(f'<th class="n">{each}</th>' for each in columns)
     rows = [head + "<th>figures and tables</th></tr>"]
     for part in parts:
-        counts = judging.counts(part.judged)
-        constructed = counts.pop(judging.CONSTRUCTED)
-        shares = [f"{so} of {of}" for so, of in judging.shares(part.judged)]
-        cells = [*counts.values(), sum(counts.values()), *shares, constructed]
+        cells = judging.totals(part.judged)
         links = ", ".join(
             f'<a href="#{_id(part, figure.id)}">{_text(label(figure))}</a>' for figure in _chosen(part)
         )
@@ -148,6 +171,9 @@ def _paper(part: Part) -> str:
     if paper.words:
         terms = "".join(f"<dt>{_text(name)}</dt><dd>{_text(what)}</dd>" for name, what in paper.words.items())
         pieces.append(f"<details open><summary>Abbreviations</summary><dl>{terms}</dl></details>")
+    if part.claims_picture:
+        name = f"{paper.short}: published and measured numbers of the claims"
+        pieces.append(f'<figure tabindex="0">{_named(name, part.claims_picture)}</figure>')
     if part.judged:
         rows = [
             "<tr><th>claim</th><th>place</th><th>figure</th><th class='n'>published</th>"
@@ -246,8 +272,11 @@ def _wide(table: str) -> str:
 
 def _picture(figure: Figure, svg: str) -> str:
     """Applies the page's colours to a picture, and adds names for readers who cannot see it."""
-    named = f'<svg role="img" aria-label="{_text(label(figure) + ": " + figure.title)}" '
-    return palette.themed(svg).replace("<svg ", named, 1)
+    return _named(f"{label(figure)}: {figure.title}", svg)
+
+
+def _named(name: str, svg: str) -> str:
+    return palette.themed(svg).replace("<svg ", f'<svg role="img" aria-label="{_text(name)}" ', 1)
 
 
 def _folded(table: str, rows: int) -> str:

@@ -62,11 +62,20 @@ def specification(study: Study) -> dict[str, Any]:
     if not study.figure.paper:
         # Panels next to each other may be coloured by different axes.
         parts = [part.resolve_scale(**apart) for part in parts]
+    return styled(parts, _title(study.figure))
+
+
+def styled(parts: Sequence[Any], title: alt.TitleParams | None = None) -> dict[str, Any]:
+    """Returns parts below each other, in the style of all figures, as a Vega-Lite specification."""
+    import altair as alt
+
+    chart = alt.vconcat(*parts, spacing=20).resolve_scale(
+        color="independent", shape="independent", strokeDash="independent"
+    )
+    if title is not None:
+        chart = chart.properties(title=title)
     chart = (
-        alt.vconcat(*parts, spacing=20)
-        .resolve_scale(**apart)
-        .properties(title=_title(study.figure))
-        .configure(font=FONT, background="white")
+        chart.configure(font=FONT, background="white")
         .configure_view(stroke=None)
         .configure_axis(
             labelFontSize=11,

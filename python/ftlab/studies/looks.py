@@ -12,8 +12,8 @@ from ftlab.studies.declaration import Panel
 if TYPE_CHECKING:
     import altair as alt
 
-ALONE = palette.colour(6)
-"""The colour if colours distinguish nothing."""
+ALONE = palette.NEUTRAL["light"]["soft"]
+"""The colour if colours distinguish nothing: none of a policy."""
 
 _VALUES = {
     **palette.CAUSES,
@@ -53,7 +53,20 @@ def _colours(study: Study, panel: Panel, order: Sequence[str]) -> list[str]:
     # A value that is drawn once is about the user's own data, so it has the host's colour.
     once = {study.figure.value(name).title for name in panel.once}
     places = zip(order, _places(study, panel, order), strict=True)
-    return [palette.CAUSES["host"] if label in once else palette.colour(place) for label, place in places]
+    own = palette.other if _beside_policies(study, panel) else palette.colour
+    return [palette.CAUSES["host"] if label in once else own(place) for label, place in places]
+
+
+def _beside_policies(study: Study, panel: Panel) -> bool:
+    """Whether colours distinguish something else here, and policies in another panel of the picture."""
+    series = {each.series for each in study.figure.panels if each.series and by(each) == each.series}
+    policies = {name for name in series if _of_policies(study, name)}
+    return bool(policies) and (by(panel) == "_value" or panel.series not in policies)
+
+
+def _of_policies(study: Study, name: str) -> bool:
+    axis = study.figure.axis(name)
+    return palette.is_policy((axis and axis.key) or name, axis.labels if axis else study.labels(name))
 
 
 def colour(study: Study, panel: Panel, order: Sequence[str], field: str, width: int = WIDTH) -> alt.Color:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -106,6 +107,7 @@ class Rows:
         if "seconds" in whole.columns:
             last = [name for name in whole.columns if name in RESERVED[2:] or name.startswith("engine.")]
             whole = whole.select(*(name for name in whole.columns if name not in last), *last)
+        whole = with_numbers(whole, self._keys)
         failed = _frame(sorted(self._failed, key=lambda row: row["run"])) if self._failed else None
         _write(whole, self._folder / "runs.parquet")
         if failed is None:
@@ -123,6 +125,43 @@ class Rows:
 
     def _empty(self) -> pl.DataFrame:
         return _frame([self._head(0)]).clear()
+
+
+_SUFFIXES = (
+    ("_bytes_per_s", re.compile(r"B/s$")),
+    ("_bytes", re.compile(r"B$")),
+    ("_share", re.compile(r"%$")),
+    ("_ns", re.compile(r"(s|min|h)$")),
+)
+"""What follows a key's name in the column of its numbers, by the unit of its values."""
+
+
+def with_numbers(frame: pl.DataFrame, keys: Iterable[str]) -> pl.DataFrame:
+    """Returns the frame with a column of numbers behind each varied key whose values are quantities as text.
+
+    Times are in nanoseconds (``host.deadline_ns``), sizes in bytes, percentages as shares. A value that is no
+    quantity (``none``) is null there, ``unlimited`` is infinite.
+    """
+    import polars as pl
+
+    for key in keys:
+        if key not in frame.columns or frame[key].dtype != pl.String:
+            continue
+        texts = frame[key].to_list()
+        suffix = _suffix({text for text in texts if text is not None})
+        if suffix and key + suffix not in frame.columns:
+            numbers = [None if text is None else quantity(text) for text in texts]
+            column = pl.Series(key + suffix, [None if n is None else float(n) for n in numbers], pl.Float64)
+            frame = frame.insert_column(frame.get_column_index(key) + 1, column)
+    return frame
+
+
+def _suffix(texts: set[str]) -> str:
+    """Returns the suffix for the unit that all quantities among these texts have; empty if there is none."""
+    with_units = [text for text in texts if quantity(text) is not None and text != "unlimited"]
+    if not with_units:
+        return ""
+    return next((name for name, unit in _SUFFIXES if all(unit.search(text) for text in with_units)), "")
 
 
 def values_of(figure: Figure, result: Mapping[str, Any]) -> dict[str, Number]:

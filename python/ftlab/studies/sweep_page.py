@@ -4,6 +4,7 @@ there is also a report.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -79,10 +80,18 @@ def write(
         choices=CHOICES,
         command=said,
         lines=[figure.about] if figure.about else [],
-        picture=picture,
+        picture=_widened(palette.themed(picture)),
         report="report.html" if report else "",
     )
     inside(out, "index.html").write(pages.render(page, _data(figure, rows, lines)).encode())
+
+
+def _widened(svg: str) -> str:
+    """Returns a picture that takes the width of the page, but at most half as much again as it has."""
+    found = re.search(r'<svg [^>]*?\bwidth="([0-9.]+)"', svg)
+    if found is None:
+        return svg
+    return svg.replace("<svg ", f'<svg style="width: min(100%, {1.5 * float(found[1]):.0f}px)" ', 1)
 
 
 def draw(figure: Figure, rows: Sequence[Mapping[str, Any]], out: Path) -> str:

@@ -41,6 +41,12 @@ impl Object {
         })
     }
 
+    /// Tells the object the simulated time, as its attribute `now_ns`.
+    pub fn tell_time(&self, py: Python<'_>, method: &str) {
+        let told = self.object.bind(py).setattr(pyo3::intern!(py, "now_ns"), self.now_ns);
+        told.unwrap_or_else(|error| self.fail(py, method, None, &error));
+    }
+
     /// Calls a method.
     pub fn call<'py>(
         &self,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ftlab_core::host::sched::{self, AnyScheduler, Around, Decision, Needs};
-use ftlab_core::request::{Pool, Queue};
+use ftlab_core::request::{self, Pool, Queue};
 use ftlab_core::util::Stat;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -28,6 +28,23 @@ pub struct Request {
     hit: bool,
     /// Translation page of the first logical page; `None` for a request without pages.
     translation_page: Option<u32>,
+}
+
+impl Request {
+    fn of(request: &request::Request) -> Request {
+        let has_pages = request.pages.pages > 0;
+        Request {
+            id: request.id,
+            op: request.op.letter(),
+            offset: request.offset,
+            size: request.size,
+            arrival_ns: request.arrival_ns,
+            lpn: has_pages.then_some(request.pages.first),
+            pages: request.pages.pages,
+            hit: request.host.hit,
+            translation_page: has_pages.then_some(request.host.translation_page),
+        }
+    }
 }
 
 #[pymethods]
@@ -89,23 +106,12 @@ impl Scheduler {
 
 impl AnyScheduler for Scheduler {
     fn admit(&mut self, id: u32, pool: &mut Pool) {
-        let request = &pool[id];
-        let number = request.id;
-        let has_pages = request.pages.pages > 0;
-        let seen = Request {
-            id: number,
-            op: request.op.letter(),
-            offset: request.offset,
-            size: request.size,
-            arrival_ns: request.arrival_ns,
-            lpn: has_pages.then_some(request.pages.first),
-            pages: request.pages.pages,
-            hit: request.host.hit,
-            translation_page: has_pages.then_some(request.host.translation_page),
-        };
-        self.object.now_ns = self.object.now_ns.max(request.arrival_ns);
+        let seen = Request::of(&pool[id]);
+        let number = seen.id;
+        self.object.now_ns = self.object.now_ns.max(seen.arrival_ns);
         self.pending.insert(number, id);
         let batch = Python::attach(|py| {
+            self.object.tell_time(py, "admit");
             let given = self.object.call(py, "admit", Some(number), (seen,));
             let batch: Option<u64> = given.extract().unwrap_or_else(|_| {
                 self.object.wrong(
@@ -121,12 +127,21 @@ impl AnyScheduler for Scheduler {
         }
     }
 
+    fn grown(&mut self, id: u32, _before: u32, pool: &mut Pool) {
+        let seen = Request::of(&pool[id]);
+        Python::attach(|py| {
+            self.object.tell_time(py, "grown");
+            self.object.call(py, "grown", Some(seen.id), (seen,));
+        });
+    }
+
     fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
         if self.pending.is_empty() {
             return Decision::Nothing;
         }
         self.object.now_ns = around.now_ns();
         let chosen = Python::attach(|py| {
+            self.object.tell_time(py, "choose");
             let chosen = self.object.call(py, "choose", None, ());
             if chosen.is_none() {
                 None
@@ -150,6 +165,15 @@ impl AnyScheduler for Scheduler {
         Python::attach(|py| _ = self.object.call(py, "remove", Some(number), (number,)));
     }
 
+    fn completed(&mut self, id: u32, now_ns: u64, pool: &Pool) {
+        self.object.now_ns = now_ns;
+        let number = pool[id].id;
+        Python::attach(|py| {
+            self.object.tell_time(py, "completed");
+            self.object.call(py, "completed", Some(number), (number,));
+        });
+    }
+
     fn batches(&self) -> u64 {
         self.batches
     }
@@ -166,10 +190,11 @@ impl AnyScheduler for Scheduler {
     }
 }
 
-/// Registers a class under a name for `host.scheduler`.
+/// Registers a class under a name for `host.scheduler`; it may want to be told about completions, and may then hold
+/// requests back.
 #[pyfunction]
-pub fn add_host_scheduler(name: &str, class: Py<PyAny>) {
-    let needs = Needs { hits: true, translation_pages: true, deadline: true, ..Needs::NOTHING };
+pub fn add_host_scheduler(name: &str, class: Py<PyAny>, completions: bool) {
+    let needs = Needs { hits: true, translation_pages: true, deadline: true, completions, ..Needs::NOTHING };
     let of = name.to_owned();
     sched::register_made(name, needs, move |_, _| {
         Box::new(Scheduler { object: Object::new(&of, &class), pending: HashMap::new(), batches: 0 })

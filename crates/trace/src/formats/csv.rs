@@ -43,6 +43,29 @@ fn is_header(line: &[u8]) -> bool {
     Csv::default().read_header(line).is_ok()
 }
 
+/// Returns what keeps a line from being the header, if it names two of the required columns or more.
+pub(crate) fn wrong_header(line: &[u8]) -> Option<String> {
+    let named = |line: &[u8]| {
+        let is_one = |name: &[u8]| name.starts_with(b"time_") || matches!(name, b"op" | b"offset" | b"size");
+        Commas::of(line).take(COLUMNS).filter(|name| is_one(&name.to_ascii_lowercase())).count()
+    };
+    let separators = [(b',', ""), (b';', "semicolons"), (b'\t', "tabs"), (b'|', "bars")];
+    separators.into_iter().find_map(|(separator, word)| {
+        let line: Vec<u8> = line.iter().map(|&byte| if byte == separator { b',' } else { byte }).collect();
+        if named(&line) < 2 {
+            return None;
+        }
+        let lacks = match Csv::default().read_header(&line) {
+            Err(Trouble::Line(what) | Trouble::Input(what)) => Some(what),
+            Ok(()) => None,
+        };
+        let separated =
+            (!word.is_empty()).then(|| format!("{word} between the fields, where ftlab's csv has commas"));
+        let wrong: Vec<String> = [separated, lacks].into_iter().flatten().collect();
+        (!wrong.is_empty()).then(|| wrong.join("; "))
+    })
+}
+
 impl Default for Csv {
     fn default() -> Csv {
         Csv {

@@ -6,6 +6,7 @@ use crate::lines::Lines;
 use crate::options::Options;
 use crate::text::{Parser, Row, Rows, TextRows, Trouble};
 pub(crate) use crate::text::{Recognised, Stamps};
+pub(crate) use csv::wrong_header as wrong_csv_header;
 use ftlab_core::settings::StreamsOf;
 
 /// A text layout.

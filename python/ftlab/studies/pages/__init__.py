@@ -57,7 +57,8 @@ def render(page: Page, data: dict[str, Any]) -> str:
         choices=page.choices,
         report=page.report,
         picture=Markup(page.picture),
-        style=Markup(_colours() + _part("page.css")),
+        # The picture uses the palette's variables, as those of other pages do.
+        style=Markup(palette.css() + _colours() + _part("page.css")),
         # The policy is marked as safe: an escaped quote would become part of it.
         policy=Markup(policy(script)),
         script=Markup(script),

@@ -17,7 +17,9 @@ function number(value) {
   if (value === null || value === undefined) return "-";
   const size = Math.abs(value);
   if (size === 0 || (Number.isInteger(value) && size < 1e15)) return value.toLocaleString("en-US");
-  if (size < 1 || size >= 1e15) return String(Number(value.toPrecision(4)));
+  if (size >= 1e15) return String(Number(value.toPrecision(4)));
+  // 0.8200 beside 0.8234: in a column all numbers have as many digits.
+  if (size < 1) return value.toLocaleString("en-US", { minimumSignificantDigits: 4, maximumSignificantDigits: 4 });
   const digits = Math.max(0, 4 - String(Math.trunc(size)).length);
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
@@ -73,7 +75,10 @@ function scaleOf({ labels, values, log, unit }, from, to, apart) {
   [low, high] = [low - room, high + room];
   const at = (value) => from + ((to - from) * (value - low)) / (high - low);
   const found = ticks(low, high, Math.abs(to - from) / apart);
-  return { at, step: 0, marks: found.map((value) => [at(value), number(value)]) };
+  // All ticks have as many decimals as the one that needs most: 3.0, 3.5, 4.0.
+  const digits = Math.max(...found.map((value) => (String(value).split(".")[1] || "").length));
+  const text = (value) => (digits > 6 ? number(value) : value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+  return { at, step: 0, marks: found.map((value) => [at(value), text(value)]) };
 }
 
 const WIDE = 6.6; // The width of a character on an axis, in pixels.

@@ -1,0 +1,55 @@
+"""Parameters of policies in Python: ``python:FILE.py:CLASS:NAME=VALUE`` and `HostScheduler.using`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ftlab._core import UserError
+from ftlab.units import quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PREFIX = "python:"
+Kind = TypeVar("Kind")
+
+
+def parts_of(text: str) -> tuple[str, str, dict[str, str]]:
+    """Returns file, class and parameters of a text ``python:FILE.py:CLASS:NAME=VALUE:...``."""
+    words = text.removeprefix(PREFIX).split(":")
+    parameters = []
+    while len(words) > 2 and "=" in words[-1]:
+        name, _, value = words.pop().partition("=")
+        parameters.append((name, value))
+    return ":".join(words[:-1]), words[-1], dict(reversed(parameters))
+
+
+def parametrised(policy: type[Kind], parameters: Mapping[str, str | float]) -> type[Kind]:
+    """Returns a class whose objects are made with these arguments; see `_Policy.using`.
+
+    Raises:
+        UserError: ``__init__`` does not take them.
+    """
+    values = {name: _value(value) for name, value in parameters.items()}
+    try:
+        inspect.signature(policy).bind(**values)
+    except TypeError as error:
+        takes = ", ".join(inspect.signature(policy).parameters) or "none"
+        raise UserError(f"{policy.__name__}: {error}; its parameters are: {takes}") from None
+    said = "".join(f":{name}={value}" for name, value in parameters.items())
+
+    def make(self: Any) -> None:
+        policy.__init__(self, **values)
+
+    members = {"__init__": make, "__qualname__": policy.__qualname__ + said, "__module__": policy.__module__}
+    return type(policy.__name__ + said, (policy,), members)
+
+
+def _value(given: str | float) -> str | float:
+    if not isinstance(given, str):
+        return given
+    if given in ("true", "false"):
+        return given == "true"
+    number = quantity(given)
+    return given if number is None else number
