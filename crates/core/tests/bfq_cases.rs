@@ -5,7 +5,7 @@
 use ftlab_conformance as common;
 
 use common::{Log, checked, pages, settings};
-use ftlab_core::host::Placed;
+use ftlab_core::host::{Placed, Sender};
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::{Completion, Prepared, run_tenants};
@@ -25,6 +25,7 @@ fn with(weights: &[u32]) -> Settings {
     let tenant = |(number, &weight): (usize, &u32)| Tenant {
         name: format!("t{number}"),
         workload: settings.workload.clone(),
+        clients: false,
         own: Own { weight, ..Own::default() },
     };
     let tenants = weights.iter().enumerate().map(tenant).collect();
@@ -43,14 +44,14 @@ fn write(at_us: u64, lpn: u64) -> Record {
 
 /// Runs loads in check mode, one for each tenant; returns the report, and the completions in the order of their ids.
 fn ran(settings: &Settings, loads: &[Vec<Record>]) -> (Report, Vec<Completion>) {
-    let mut sources: Vec<Box<dyn Source + Send>> = Vec::new();
+    let mut senders = Vec::new();
     for (number, load) in (0..).zip(loads) {
         let load: Box<dyn Source + Send> = Box::new(load.clone().into_iter());
-        sources.push(Box::new(Placed::new(load, 0, 0, number)));
+        senders.push(Sender::Source(Box::new(Placed::new(load, 0, 0, number))));
     }
     let mut log = Log::default();
     let prepared = Prepared::new(settings, &mut log, true).expect("nothing fails");
-    let report = run_tenants(settings, prepared, &mut sources, &mut log).expect("every invariant holds");
+    let report = run_tenants(settings, prepared, &mut senders, &mut log).expect("every invariant holds");
     log.0.sort_by_key(|completion| completion.id);
     (report, log.0)
 }

@@ -59,6 +59,6 @@ impl Device {
         if pool[id].device.steps_left == 0 {
             return self.end(id, now_ns, pool, done);
         }
-        self.array.start(id, work, true, now_ns);
+        self.array.start((id, Some(pool[id].pages.stream)), work, true, now_ns);
     }
 }
