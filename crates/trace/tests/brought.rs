@@ -321,11 +321,11 @@ fn days_of_no_month_and_missing_columns_are_refused() {
         format!("timestamp,operation,sector,size,latency_ms\n2023-{day} 10:30:45.5,read,8,4096,1.5\n")
     };
     for day in ["02-29", "02-31", "04-31", "13-01", "12-32", "06-00"] {
-        let text = failure(&of_day(day), &Options::default());
+        let text = failure(of_day(day), &Options::default());
         assert!(text.contains(":2: ") && text.contains("a date and time such as"), "{text}");
     }
     for day in ["02-28", "04-30", "12-31"] {
-        assert_eq!(read(&of_day(day), &Options::default()).unwrap().0.len(), 1, "{day}");
+        assert_eq!(read(of_day(day), &Options::default()).unwrap().0.len(), 1, "{day}");
     }
     let leap = of_day("02-29").replace("2023", "2024");
     assert_eq!(read(&leap, &Options::default()).unwrap().0.len(), 1);
