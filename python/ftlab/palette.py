@@ -26,7 +26,7 @@ OTHERS = {
     "light": (*("#4f5d75", "#b5654a", "#1f6f78", "#9c6b98", "#b8925a", "#7183c9", "#5e6a2f", "#22313f"),),
     "dark": (*("#93a3bf", "#e09a80", "#5fb3bd", "#c79bc3", "#e3c48c", "#b4c0f0", "#a9b770", "#c3cfda"),),
 }
-"""Colours of what is no policy (caches, workloads, ages) in pictures that have policies too."""
+"""Colours of everything but policies (caches, workloads, ages) in pictures that have policies too."""
 
 NEUTRAL = {
     "light": {
@@ -139,7 +139,7 @@ def is_policy(name: str, values: Iterable[str]) -> bool:
 
 
 def other(place: int) -> str:
-    """Returns the colour of a place among what is no policy."""
+    """Returns the colour of a place among everything but policies."""
     return OTHERS["light"][place % len(OTHERS["light"])]
 
 

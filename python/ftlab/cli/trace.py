@@ -204,7 +204,7 @@ def _check_end_to_end(fitted: Fit, request: Request, device: str, *, shown: bool
     """Prints the check on a device; its figures become part of the fit's JSON.
 
     Raises:
-        UserError: the source is no trace, or the device takes neither trace nor model.
+        UserError: the source is not a trace, or the device does not take the trace or the model.
     """
     from ftlab.fitting import end_to_end
     from ftlab.progress import Reporter

@@ -139,8 +139,8 @@ _SUFFIXES = (
 def with_numbers(frame: pl.DataFrame, keys: Iterable[str]) -> pl.DataFrame:
     """Returns the frame with a column of numbers behind each varied key whose values are quantities as text.
 
-    Times are in nanoseconds (``host.deadline_ns``), sizes in bytes, percentages as shares. A value that is no
-    quantity (``none``) is null there, ``unlimited`` is infinite.
+    Times are in nanoseconds (``host.deadline_ns``), sizes in bytes, percentages as shares. A value that is
+    not a quantity (``none``) is null there, ``unlimited`` is infinite.
     """
     import polars as pl
 
