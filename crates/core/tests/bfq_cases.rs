@@ -82,7 +82,7 @@ fn a_process_sends_the_nearest_request_and_a_sector_behind_counts_twice() {
 fn requests_too_far_behind_wait_for_those_ahead() {
     let mut settings = with(&[1]);
     let load = vec![read(0, 100), read(1, 90), read(1, 200)];
-    let pages = |settings: &Settings| order(&ran(settings, &[load.clone()]).1)[1].1;
+    let pages = |settings: &Settings| order(&ran(settings, std::slice::from_ref(&load)).1)[1].1;
     assert_eq!(pages(&settings), 90);
     settings.host.sched.own.bfq.back_bytes = 5 * PAGE;
     assert_eq!(pages(&settings), 200);
@@ -94,7 +94,7 @@ fn the_oldest_request_goes_once_in_a_turn_if_it_has_expired() {
     settings.host.sched.own.bfq.fifo_expire_ns = 30 * US;
     let load = vec![read(0, 0), read(1, 50), read(2, 1), read(3, 2), read(4, 3)];
     // When the first request leaves, none is older; the look of this turn is spent.
-    let done = ran(&settings, &[load.clone()]).1;
+    let done = ran(&settings, std::slice::from_ref(&load)).1;
     assert_eq!(order(&done).iter().map(|&(_, page)| page).collect::<Vec<_>>(), [0, 1, 2, 3, 50]);
     // A second turn begins when a heavier process has ended the first one.
     let mut settings = with(&[1, 2]);
