@@ -253,7 +253,13 @@ impl Medium {
     /// # Errors
     /// A message if it does not; if any operation on the flash was forbidden, a message about the first such
     /// operation.
-    pub(crate) fn verify(&self, owner: u32, slot: u32, valid: &Bits, spare: &[u32]) -> Result<(), String> {
+    pub(crate) fn verify(
+        &self,
+        owner: u32,
+        slot: u32,
+        valid: &Bits,
+        back: impl Fn(u32) -> u32,
+    ) -> Result<(), String> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
@@ -272,7 +278,7 @@ impl Medium {
         if !valid.get(slot) {
             return Err(format!("owner {owner} maps to slot {slot}, which is not valid"));
         }
-        let back = spare[slot as usize];
+        let back = back(slot);
         if back != owner {
             return Err(format!("owner {owner} maps to slot {slot}, which belongs to owner {back}"));
         }

@@ -18,6 +18,7 @@ pub mod reclaim;
 pub mod recovery;
 pub mod settings;
 pub(crate) mod slots;
+pub(crate) mod spare;
 pub mod wear;
 
 use crate::config::parts::registry;

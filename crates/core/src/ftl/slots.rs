@@ -10,6 +10,7 @@ use crate::flash::media::{Kind, Media, Tape};
 use crate::flash::medium::Medium;
 use crate::flash::moves::Moves;
 use crate::flash::superblocks::Superblocks;
+use crate::ftl::spare::Spare;
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, NONE, memory};
 
@@ -20,7 +21,7 @@ pub(crate) struct Slots {
     /// device takes up memory only as its owners get data.
     map: Vec<u32>,
     /// The owner in each slot's spare area.
-    pub spare: Vec<u32>,
+    pub spare: Spare,
     /// Slots that hold the newest version of their owner.
     pub valid: Bits,
     /// The medium, which is kept in check mode and for a follower of the data.
@@ -43,10 +44,10 @@ impl Clone for Slots {
 
 impl Slots {
     /// Makes a map of owners that have no data, and slots that are all erased.
-    pub(crate) fn new(owners: u32, slots: u32) -> Slots {
+    pub(crate) fn new(owners: u32, spare: Spare) -> Slots {
         let mut map = vec![0; owners as usize];
         memory::prepare(&mut map, false);
-        let (spare, valid) = (vec![0; slots as usize], Bits::new(slots as usize));
+        let valid = Bits::new(spare.len());
         Slots { map, spare, valid, medium: None, changed: None }
     }
 
@@ -118,7 +119,7 @@ impl Slots {
             if slot as usize >= spare.len() || valid.get(slot) {
                 return Err(format!("page {owner} lies in slot {slot}, which is not its own"));
             }
-            spare[slot as usize] = owner;
+            spare.set(slot, owner);
             valid.set(slot);
         }
         Ok(())
@@ -136,7 +137,7 @@ impl Slots {
     /// for which the block was taken.
     #[inline(always)] // called for every write
     pub(crate) fn place(&mut self, slot: u32, owner: u32, kind: impl FnOnce() -> Kind) {
-        self.spare[slot as usize] = owner;
+        self.spare.set(slot, owner);
         self.set(owner, slot);
         self.tell(|medium| medium.program(slot, owner, kind()));
     }
@@ -246,7 +247,7 @@ impl Slots {
     /// A message, if it does not. Always `Ok` outside check mode.
     pub(crate) fn verify(&self, owner: u32) -> Result<(), String> {
         let Some(medium) = &self.medium else { return Ok(()) };
-        medium.verify(owner, self.of(owner), &self.valid, &self.spare)
+        medium.verify(owner, self.of(owner), &self.valid, |slot| self.spare.of(slot))
     }
 
     /// Checks that there are as many valid slots as owners that have data.

@@ -270,7 +270,10 @@ impl<'a> Simulation<'a> {
                 return NEVER;
             }
             // Only when time moves on has every event of an instant been handled.
-            if next_ns > self.now_ns && self.now_ns < until_ns && std::mem::take(&mut self.undecided) && !over
+            if next_ns > self.now_ns
+                && self.now_ns < until_ns
+                && std::mem::take(&mut self.undecided)
+                && !over
                 && self.device.acts()
                 && self.begin_own()
             {

@@ -62,7 +62,7 @@ impl Store {
     /// If not in check mode.
     pub(crate) fn write_media(&self, logs: impl Fn(&mut dyn FnMut(u32)), media: &mut Media) -> u64 {
         let medium = self.slots.medium().expect("in check mode");
-        let owner = |page| self.slots.valid.get(page).then(|| self.slots.spare[page as usize]);
+        let owner = |page| self.slots.valid.get(page).then(|| self.slots.spare.of(page));
         let mut last = 0;
         let mut write = |block, media: &mut Media| {
             last = last.max(medium.write_media((block, self.block(block).kind()), owner, media));
@@ -159,7 +159,7 @@ impl Store {
         let [first, owned] = [block, at.owner].map(|block| block * self.shape.pages_per_block);
         let displaced = |&offset: &u32| {
             self.slots.valid.get(first + offset)
-                && self.slots.spare[(first + offset) as usize] != owned + offset
+                && self.slots.spare.of(first + offset) != owned + offset
         };
         match (0..at.next).find(displaced) {
             Some(offset) => Err(format!("log block {block} is not in order at page {offset}")),

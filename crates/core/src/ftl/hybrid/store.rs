@@ -11,6 +11,7 @@ use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::hybrid::merges::MergeStats;
 use crate::ftl::settings::Settings;
 use crate::ftl::slots::Slots;
+use crate::ftl::spare::Spare;
 use crate::util::{Divider, NONE};
 
 /// What a block is used for.
@@ -93,7 +94,7 @@ impl Store {
             by_block: Divider::new(shape.pages_per_block),
             lun_of: Divider::new(shape.luns),
             by_lun: Divider::new(shape.blocks_per_lun),
-            slots: Slots::new(shape.owners(), pages),
+            slots: Slots::new(shape.owners(), Spare::new(pages, 1, shape.luns)),
             data: vec![NONE; shape.logical_blocks() as usize],
             blocks: vec![Block::FREE; shape.blocks() as usize],
             pool,
@@ -321,7 +322,7 @@ impl Store {
     pub(crate) fn associated(&self, block: u32, set: &mut Vec<u32>) {
         let first = block * self.shape.pages_per_block;
         let valid = self.slots.valid.members(first, first + self.shape.pages_per_block);
-        set.extend(valid.map(|page| self.logical_of(self.slots.spare[page as usize])));
+        set.extend(valid.map(|page| self.logical_of(self.slots.spare.of(page))));
         set.sort_unstable();
         set.dedup();
     }
@@ -347,6 +348,6 @@ impl Store {
     pub(crate) fn first_associated(&self, block: u32) -> Option<u32> {
         let first = block * self.shape.pages_per_block;
         let page = self.slots.valid.next_set(first, first + self.shape.pages_per_block)?;
-        Some(self.logical_of(self.slots.spare[page as usize]))
+        Some(self.logical_of(self.slots.spare.of(page)))
     }
 }

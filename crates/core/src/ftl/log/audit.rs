@@ -43,7 +43,7 @@ impl Log {
         let medium = slots.medium().expect("in check mode");
         let used =
             |block: &u32| !matches!(self.blocks[*block as usize].state, State::Absent | State::Reserve);
-        let owner = |slot| Some(slots.spare[slot as usize]);
+        let owner = |slot| Some(slots.spare.of(slot));
         let write_media = |block| medium.write_media((block, self.kind_of(block)), owner, media);
         (0..self.blocks.len() as u32).filter(used).map(write_media).max().unwrap_or(0)
     }

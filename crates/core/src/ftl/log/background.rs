@@ -149,11 +149,11 @@ impl Log {
         self.choose_frontier(under, lun, false, false);
         while pages > 0 && self.blocks[victim as usize].valid > 0 {
             let live = under.slots.valid.next_set(slot, end).expect("the block has a valid slot");
-            let owner = under.slots.spare[live as usize];
+            let owner = under.slots.spare.of(live);
             under.slots.tell(|medium| medium.copy(live, owner));
             under.slots.valid.clear(live);
             // From now on a trim of the owner concerns the copy, not this slot.
-            under.slots.spare[live as usize] = NONE;
+            under.slots.spare.set(live, NONE);
             self.blocks[victim as usize].valid -= 1;
             self.luns[lun as usize].live -= 1;
             self.face_copy(under.slots, lun, owner);

@@ -128,7 +128,7 @@ impl Log {
         let mut leaving = std::mem::take(&mut self.leaving);
         leaving.clear();
         slots.valid.members(first, end).for_each(|live| {
-            let owner = slots.spare[live as usize];
+            let owner = slots.spare.of(live);
             slots.fetch(owner);
             leaving.push((live, owner));
         });

@@ -74,7 +74,7 @@ impl Log {
     pub(super) fn charge_full(&self, slots: &Slots, (first, filled): (u32, u32), work: &mut Work) {
         let per_page = self.shape.slots_per_nand_page();
         let cause = if self.shape.gc == Cause::GcMap { Cause::Map } else { Cause::Host };
-        let owners = (0..filled / per_page).map(|page| slots.spare[(first + page * per_page) as usize]);
+        let owners = (0..filled / per_page).map(|page| slots.spare.of(first + page * per_page));
         let trims = self.pages()..self.shape.owners;
         work.charge(cause, Cause::Pad, owners.filter(|owner| !trims.contains(owner)).count() as u64);
     }

@@ -120,7 +120,7 @@ impl Log {
     pub(crate) fn owners_beside(&self, slots: &Slots, slot: u32) -> impl Iterator<Item = u32> {
         let count = self.shape.slots_per_nand_page();
         let first = self.addresses.nand_page(slot) * count;
-        (first..first + count).filter(|&slot| slots.valid.get(slot)).map(|slot| slots.spare[slot as usize])
+        (first..first + count).filter(|&slot| slots.valid.get(slot)).map(|slot| slots.spare.of(slot))
     }
 
     /// Gathers a victim's live slots into the open block, and erases the victim.
@@ -143,7 +143,7 @@ impl Log {
                 under.work.read_share(lun, page, cause, [wanted, self.shape.slots_per_nand_page()]);
                 last_page = page;
             }
-            let owner = under.slots.spare[live as usize];
+            let owner = under.slots.spare.of(live);
             under.slots.tell(|medium| medium.copy(live, owner));
             under.slots.valid.clear(live);
             if self.luns[0].is_full() {

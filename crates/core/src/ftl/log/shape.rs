@@ -8,6 +8,7 @@ use crate::ftl::gc;
 use crate::ftl::placement::{ONE, Policy, Space, needs};
 use crate::ftl::settings::Settings;
 use crate::ftl::slots::Slots;
+use crate::ftl::spare::Spare;
 
 /// Size and behaviour of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,8 @@ impl Shape {
     /// Makes the slots of all blocks of a pool, all erased, and the map of the log's owners, none of which has
     /// data.
     pub(crate) fn slots(&self, pool: &BlockPool) -> Slots {
-        Slots::new(self.owners, pool.count() * self.pages_per_block * self.slots_per_page)
+        let slots = pool.count() * self.pages_per_block * self.slots_per_page;
+        Slots::new(self.owners, Spare::new(slots, self.slots_per_page, self.luns))
     }
 
     /// Returns the number of slots in the pages that may be begun on a LUN.

@@ -77,7 +77,7 @@ impl Log {
     /// Notes, after a power cut, that a slot holds a version of a trim page that is not the newest one but on
     /// which recovery still relies.
     pub(crate) fn rely(&mut self, slots: &mut Slots, owner: u32, slot: u32) {
-        slots.spare[slot as usize] = owner;
+        slots.spare.set(slot, owner);
         self.trim_page_needed(owner, slot);
     }
 
@@ -159,7 +159,7 @@ impl Log {
     /// Returns the trim page that is due before a slot is erased, if there is one.
     fn trim_page_awaited(&self, slots: &Slots, slot: u32) -> Option<u32> {
         let trims = self.trims.as_ref().filter(|_| !slots.valid.get(slot))?;
-        let owner = slots.spare[slot as usize];
+        let owner = slots.spare.of(slot);
         let trimmed = owner < self.pages() && trims.lpns.get(owner);
         let owner = if trimmed { self.pages() + owner / self.shape.lpns_per_trim_page } else { owner };
         (owner >= self.pages() && trims.due.contains(&owner)).then_some(owner)
@@ -179,7 +179,7 @@ impl Log {
             let Some(owner) = self.trim_page_awaited(under.slots, slot) else { continue };
             any = true;
             self.trim_page_moves(under.slots, owner);
-            let relied = under.slots.spare[slot as usize] == owner;
+            let relied = under.slots.spare.of(slot) == owner;
             let old = self.renew(under.slots, owner);
             if relied || (old != NONE && self.addresses.block(old) == victim) {
                 // The new version states that there is data, which may still be on its way to another LUN.
