@@ -158,8 +158,7 @@ impl Store {
         }
         let [first, owned] = [block, at.owner].map(|block| block * self.shape.pages_per_block);
         let displaced = |&offset: &u32| {
-            self.slots.valid.get(first + offset)
-                && self.slots.spare.of(first + offset) != owned + offset
+            self.slots.valid.get(first + offset) && self.slots.spare.of(first + offset) != owned + offset
         };
         match (0..at.next).find(displaced) {
             Some(offset) => Err(format!("log block {block} is not in order at page {offset}")),
