@@ -57,9 +57,9 @@ section! {
         command_ns: u64 = "device.command_time", OPERATION, "0ns";
         /// Time that a core is busy with each logical page of a command, in addition to device.command_time.
         unit_ns: u64 = "device.unit_time", OPERATION, "0ns";
-        /// The same of a write, instead of device.command_time.
+        /// Time that a core is busy with a write, in the place of device.command_time.
         command_write_ns: Option<u64> = "device.command_time_write", OPERATION or "command_time", "command_time";
-        /// The same of a write, instead of device.unit_time.
+        /// Time that a core is busy with each logical page of a write, in the place of device.unit_time.
         unit_write_ns: Option<u64> = "device.unit_time_write", OPERATION or "unit_time", "unit_time";
         /// Further delay at the end of each read, which keeps nothing busy.
         latency_read_ns: u64 = "device.latency_read", ANY_TIME, "0ns";
@@ -76,7 +76,7 @@ impl Settings {
     }
 
     fn has_cores(&self) -> bool {
-        [Op::Read, Op::Write].map(|op| self.core_times_ns(op)).iter().any(|&[command_ns, unit_ns]| command_ns + unit_ns > 0)
+        [Op::Read, Op::Write].iter().any(|&op| self.core_times_ns(op) != [0, 0])
     }
 
     /// Collects the keys without effect, with the reason.
