@@ -25,6 +25,9 @@ class Config:
     cores: int = 1
     command: int = 0
     unit: int = 0
+    command_write: int | None = None
+    """What a core takes for a write, where that is another time than for a read; likewise ``unit_write``."""
+    unit_write: int | None = None
     latency: tuple[int, int] = (0, 0)
     """The fixed latencies of a read and of a write."""
     latency_other: int = 0
@@ -49,6 +52,10 @@ class Config:
             "device.cores": self.cores,
             "device.command_time": f"{self.command}ns",
             "device.unit_time": f"{self.unit}ns",
+            "device.command_time_write": "command_time"
+            if self.command_write is None
+            else f"{self.command_write}ns",
+            "device.unit_time_write": "unit_time" if self.unit_write is None else f"{self.unit_write}ns",
             "device.latency_read": f"{self.latency[0]}ns",
             "device.latency_write": f"{self.latency[1]}ns",
             "device.latency_other": f"{self.latency_other}ns",
@@ -131,9 +138,16 @@ class Controller:
         rate = self.config.bytes_per_s
         return 0 if rate is None else (size * 10**9 + rate // 2) // rate
 
+    def work(self, op: str, pages: int) -> int:
+        command, unit = self.config.command, self.config.unit
+        if op.startswith("W"):
+            command = command if self.config.command_write is None else self.config.command_write
+            unit = unit if self.config.unit_write is None else self.config.unit_write
+        return command + unit * pages
+
     def take(self, op: str, size: int, then: Callable[[], None]) -> None:
         """Carries a command to the device, works on it and carries its data; then calls ``then``."""
-        work = self.config.command + self.config.unit * (size // self.config.page)
+        work = self.work(op, size // self.config.page)
         data = self.transfer(size) if op.startswith("W") else 0
         self.into.serve(self.held, lambda: self.cores.serve(work, lambda: self.into.serve(data, then)))
 

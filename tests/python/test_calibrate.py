@@ -7,6 +7,9 @@ from __future__ import annotations
 import csv
 import json
 import math
+import subprocess
+import sys
+import time
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -309,6 +312,36 @@ def test_the_same_seed_gives_the_same_files(measured: Path) -> None:
     found = json.loads(first)
     assert [each["depth"] for each in found["rows"] if each["held_out"]] == [4]
     assert found["error_held_out"] is not None
+
+
+ASKED = ("calibrate", "start.toml", "--measured", "drive.csv", "--trials", "3")
+"""A small fit, of two keys that the rows tell."""
+FREE = ("--free", "device.command_time=1us..9us", "--free", "device.latency_read=0us..60us")
+
+
+def test_killed_it_goes_on_to_the_same_file(measured: Path) -> None:
+    whole, killed = measured / "whole.json", measured / "killed.json"
+    Cli(measured).ok(*ASKED, *FREE, "--out", "whole.toml")
+    kept = measured / "killed.calibration" / "results"
+    command = [sys.executable, "-m", "ftlab", *ASKED, *FREE, "--out", "killed.toml"]
+    for runs in (8, 40):
+        with subprocess.Popen(
+            command, cwd=measured, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            while process.poll() is None and sum(each.is_file() for each in kept.rglob("*")) < runs:
+                time.sleep(0.01)
+            assert process.poll() is None, "it was not killed in the middle"
+            process.kill()
+        assert not killed.exists()
+    Cli(measured).ok(*ASKED, *FREE, "--out", "killed.toml")
+    assert killed.read_bytes() == whole.read_bytes()
+
+
+def test_the_same_file_on_processes_of_dask(measured: Path) -> None:
+    cli = Cli(measured)
+    for name, more in (("threads", ()), ("dask", ("--dask", "local", "--jobs", "2"))):
+        cli.ok(*ASKED, *FREE, "--out", f"{name}.toml", *more)
+    assert (measured / "dask.json").read_bytes() == (measured / "threads.json").read_bytes()
 
 
 @pytest.mark.parametrize(

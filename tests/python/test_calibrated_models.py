@@ -43,7 +43,6 @@ def test_a_random_model_is_found_again(tmp_path: Path, seed: int) -> None:
             continue
         low, best, high = (quantity_of(each[part]) for part in ("low", "best", "high"))
         truth = known[each["name"]]
-        if each["determined"]:
-            assert best == pytest.approx(truth, rel=0.05), each
-        else:
-            assert low <= truth <= high, each
+        near = best == pytest.approx(truth, rel=0.05)
+        # An interval of a tenth determines a key within 5 %.
+        assert near if high <= 1.1 * low else near or low <= truth <= high, each

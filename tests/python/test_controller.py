@@ -16,6 +16,8 @@ DEVICES = {
     "link": Config(bytes_per_s=800_000_000, link_command=700),
     "half-duplex": Config(bytes_per_s=100_000_000, half_duplex=True, link_command=1_300),
     "cores": Config(cores=3, command=21_000, unit=1_700),
+    "writes": Config(cores=2, command=9_000, unit=1_100, command_write=31_000, unit_write=700),
+    "only-writes": Config(bytes_per_s=800_000_000, command_write=40_000, latency=(2_100, 0)),
     "latency": Config(latency=(9_100, 3_300), command=2_000),
     "all": Config(
         bytes_per_s=250_000_001, link_command=900, cores=2, command=30_000, unit=2_500, latency=(7_777, 5_555)

@@ -64,6 +64,29 @@ fn a_command_alone_takes_the_sum_of_its_stages() {
     assert_eq!(latencies(&settings, vec![at(0, Op::Trim, 0, 2)]), [COMMAND + 2 * UNIT + 3 * LATENCY]);
 }
 
+/// Only writes take a core the times of a write; each of the two keys falls back on its own.
+#[test]
+fn a_write_may_take_a_core_another_time() {
+    let (mut settings, writes) = (device(), |pages| vec![at(0, Op::Write, 0, pages)]);
+    let rest = PROGRAM + 2 * LATENCY;
+    settings.device.controller.command_write_ns = Some(9_000);
+    assert_eq!(latencies(&settings, writes(4)), [9_000 + 4 * UNIT + 4 * PAGE + rest]);
+    settings.device.controller.unit_write_ns = Some(50);
+    assert_eq!(latencies(&settings, writes(4)), [9_000 + 4 * 50 + 4 * PAGE + rest]);
+    settings.device.controller.command_write_ns = None;
+    assert_eq!(latencies(&settings, writes(4)), [COMMAND + 4 * 50 + 4 * PAGE + rest]);
+    let others = vec![at(0, Op::Read, 0, 1), at(1_000_000, Op::Flush, 0, 0), at(2_000_000, Op::Trim, 0, 2)];
+    assert_eq!(latencies(&settings, others.clone()), latencies(&device(), others));
+    // A core that works on nothing but writes is a core all the same.
+    let controller = &mut settings.device.controller;
+    (controller.command_ns, controller.unit_ns, controller.unit_write_ns) = (0, 0, None);
+    assert_eq!(latencies(&settings, vec![at(0, Op::Read, 0, 1)]), [READ + PAGE + LATENCY]);
+    settings.device.controller.command_write_ns = Some(9_000);
+    assert_eq!(Tracks::new(&settings).controller.last().unwrap(), "core 0");
+    assert_eq!(latencies(&settings, vec![at(0, Op::Read, 0, 1)]), [READ + PAGE + LATENCY]);
+    assert_eq!(latencies(&settings, writes(1)), [9_000 + PAGE + rest]);
+}
+
 #[test]
 fn the_link_carries_commands_and_answers_too() {
     let mut settings = device();

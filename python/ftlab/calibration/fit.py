@@ -15,6 +15,7 @@ from ftlab.calibration.intervals import Interval, intervals
 from ftlab.calibration.keys import Stage, chosen_of, declared, stages, values_of
 from ftlab.calibration.measured import read
 from ftlab.calibration.model import Figures, Rig, cannot, figures_of
+from ftlab.calibration.readings import readings
 from ftlab.calibration.row import Row
 from ftlab.calibration.search import MOST_STEPS, Ground, Plan, Point, search
 from ftlab.progress import Reporter
@@ -61,6 +62,8 @@ class Fit:
     """Rows that were not modelled, with the reason."""
     types: Mapping[str, int]
     """How many values each fitted key has, one for each page type."""
+    read_off: tuple[str, ...] = ()
+    """Those of the keys that were read off a log, and not searched."""
 
     def error(self, held: bool) -> float | None:
         """Returns the distance over the rows that were, or were not, held out; None if there are none."""
@@ -163,9 +166,13 @@ def fit(asked: Asked, executor: Executor, reporter: Reporter) -> Fit:
     Raises:
         UserError: the base or a free key is wrong, or no trial is valid.
     """
-    rig = Rig(asked.base, Cache(asked.folder / "results", say=reporter.note), executor, reporter)
-    settings = rig.settings({})
+    cache = Cache(asked.folder / "results", say=reporter.note)
+    settings = Rig(asked.base, cache, executor, reporter).settings({})
     fitted = [row for row in asked.rows if row not in asked.held]
+    told = readings(fitted, settings)
+    given = {each.name: each.best for each in told}
+    rig = Rig(asked.base, cache, executor, reporter, given)
+    settings = rig.settings({})
     parts = stages(fitted, settings, declared(asked.free, settings))
     plan = Plan(asked.base, asked.out, asked.folder, asked.trials, asked.seed, executor, reporter)
     ground, best, found, trials = _searched(rig, parts, settings, asked, plan)
@@ -176,8 +183,8 @@ def fit(asked: Asked, executor: Executor, reporter: Reporter) -> Fit:
         raise UserError(f"the model that was found cannot run the rows held out: {rig.refusal}")
     return Fit(
         base=asked.base,
-        values=values,
-        intervals=tuple(found),
+        values={**given, **values},
+        intervals=(*told, *found),
         pairs=_pairs(asked.rows, model, asked.held),
         weights=asked.weights,
         seed=asked.seed,
@@ -185,6 +192,7 @@ def fit(asked: Asked, executor: Executor, reporter: Reporter) -> Fit:
         before=None if before is None else distance(ground.rows, before, asked.weights),
         passed_over=asked.passed_over,
         types={key: text.count("/") + 1 for key, text in values.items()},
+        read_off=tuple(given),
     )
 
 

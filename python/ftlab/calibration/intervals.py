@@ -138,6 +138,9 @@ def _of_key(ground: Ground, best: Point, valley: Valley, each: Parameter) -> tup
     tried = np.array([at[axis], *(part for part, _ in known)])
     costs = np.array([best.error**2, *(point.error**2 for _, point in known)])
     low, high = _ends(tried, costs)
+    # What was met inside is inside, wherever the parabola ends: it goes through noise.
+    inside = tried[costs <= (WORSE * best.error) ** 2]
+    low, high = min(low, float(inside.min())), max(high, float(inside.max()))
     first, last = (
         ground.chosen(_put(at, axis, min(max(end, 0.0), 1.0)), {})[each.name] for end in (low, high)
     )

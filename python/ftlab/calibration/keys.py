@@ -10,7 +10,7 @@ from typing import Any
 
 from ftlab._core import UserError
 from ftlab.calibration import mva
-from ftlab.calibration.row import Row
+from ftlab.calibration.row import FULL, STEADY, Row
 from ftlab.configs import keys, to_text
 from ftlab.studies.tuning import Parameter
 from ftlab.units import quantity
@@ -33,6 +33,9 @@ MOST_STARTS = 6
 """How many starts in closed form there are."""
 IDLE = 0.5
 """How busy the controller is at most in half of the starts, in which the dies bound the rate."""
+
+OVER = (1.0, 60.0)
+"""Over-provisioning that is searched, in per cent."""
 
 _PICOS = ("flash.transfer",)
 _BANDWIDTHS = ("device.link",)
@@ -168,24 +171,40 @@ def stages(rows: Sequence[Row], settings: Mapping[str, Any], free: Sequence[Para
         UserError: no row tells anything by default, so that free keys have to be named.
     """
     if free:
-        return [Stage("all", tuple(rows), tuple(free), _starts(_smallest(rows), settings, free))]
+        starts = [
+            _begun(name, own, settings, free)
+            for name, own in (("reads", _smallest(rows)), ("writes", _writes(rows)))
+        ]
+        return [Stage("all", tuple(rows), tuple(free), tuple(each for part in starts for each in part))]
     found: list[Stage] = []
     for name, own, make in (
         ("reads", _smallest(rows), _of_reads),
         ("sizes", _larger(rows), _of_sizes),
         ("streams", [row for row in rows if row.op == "read"], _of_streams),
-        ("writes", [row for row in rows if row.op in ("write", "randwrite", "append")], _of_writes),
+        ("writes", _writes(rows), _of_writes),
+        ("steady", [row for row in rows if row.state == STEADY], _of_steady),
     ):
         if not own:
             continue
         before = found[-1].rows if found else ()
         told = [*before, *own] if name == "sizes" else own
         keys_ = [part for each in make(told, settings) for part in _split(each, settings)]
-        starts = _starts(own, settings, keys_) if name == "reads" else ()
-        found.append(Stage(name, (*before, *own), tuple(keys_), starts))
+        found.append(Stage(name, (*before, *own), tuple(keys_), _begun(name, own, settings, keys_)))
     if not found:
         raise UserError("--measured: no row whose job can be modelled; see `ftlab calibrate --help`")
     return found
+
+
+def _begun(
+    name: str, rows: Sequence[Row], settings: Mapping[str, Any], free: Sequence[Parameter]
+) -> tuple[Mapping[str, str], ...]:
+    """Returns the starts of a stage in closed form, if it has some."""
+    made = {"reads": _starts, "writes": _write_starts}.get(name)
+    return made(rows, settings, free) if made and rows else ()
+
+
+def _writes(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row.op in ("write", "randwrite", "append") and row.state != STEADY]
 
 
 def _random(rows: Sequence[Row]) -> list[Row]:
@@ -233,7 +252,7 @@ def _of_reads(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Paramete
 
 
 def _of_sizes(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Parameter]:
-    unit = quantity(settings["ftl"]["logical_page"]) or quantity(settings["flash"]["page"]) or 4096
+    unit = _unit(settings)
     per_unit = min(_per_command_us([row]) * unit / row.bs for row in rows) * 1e3
     # The link carried at least what was read.
     rate = max(row.bs / _per_command_us([row]) for row in rows)
@@ -249,18 +268,71 @@ def _of_streams(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Parame
 
 
 def _of_writes(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Parameter]:
+    cores, unit = settings["device"]["cores"], _unit(settings)
+    full = [row for row in rows if row.state == FULL]
+    plain = [row for row in rows if row.state != FULL] or full
+    command = _per_command_us(_least_size(plain)) * 1e3 * cores
+    program = _program_ns(full or plain, settings)
+    free = [
+        ranged("device.latency_write", 0, _least_us(plain) * 1e3),
+        ranged("device.command_time_write", max(command / 20, 1), command),
+        ranged("flash.program", program / 8, program * 2),
+    ]
+    if full:
+        slc = _program_ns(plain, settings) / BITS[settings["flash"]["cell"]]
+        free.append(ranged("flash.slc_program", slc / 8, slc * 2))
+    if all(row.before is None or row.state == FULL for row in rows):
+        free.append(ranged("device.write_buffer", 256, 256 * 1024))
+    if len({row.bs for row in plain}) > 1:
+        per_unit = min(_per_command_us([row]) * unit / row.bs for row in plain) * 1e3
+        free.append(ranged("device.unit_time_write", 0, per_unit * cores))
+    return free
+
+
+def _of_steady(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Parameter]:
+    return [ranged("ftl.over_provisioning", *OVER)]
+
+
+def _least_size(rows: Sequence[Row]) -> list[Row]:
+    least = min(row.bs for row in rows)
+    return [row for row in rows if row.bs == least]
+
+
+def _unit(settings: Mapping[str, Any]) -> float:
+    return quantity(settings["ftl"]["logical_page"]) or quantity(settings["flash"]["page"]) or 4096
+
+
+def _program_ns(rows: Sequence[Row], settings: Mapping[str, Any]) -> float:
+    """Returns the program time with which all dies, always programming, give the greatest rate of rows."""
     flash = settings["flash"]
     page = quantity(flash["page"]) or 4096
-    # All dies programming all the time give at least the bytes that were written.
     bits = BITS[flash["cell"]] if flash["programming"] == "word-line" else 1
-    dies = flash["channels"] * flash["chips_per_channel"] * flash["planes_per_die"]
+    dies = int(flash["channels"] * flash["chips_per_channel"] * flash["planes_per_die"])
     rate = max(row.bs / _per_command_us([row]) for row in rows)
-    program = bits * page * dies / rate * 1e3
-    return [
-        ranged("device.latency_write", 0, _least_us(rows) * 1e3),
-        ranged("flash.program", program / 8, program * 2),
-        ranged("device.write_buffer", 256, 256 * 1024),
-    ]
+    return bits * page * dies / rate * 1e3
+
+
+def _write_starts(
+    rows: Sequence[Row], settings: Mapping[str, Any], free: Sequence[Parameter]
+) -> tuple[Mapping[str, str], ...]:
+    """Returns starts of writes: the controller bounds the smallest of them, or the flash does."""
+    names = {each.name: each for each in free}
+    plain = [row for row in rows if row.state != FULL] or rows
+    small = _least_size(plain)
+    behind = [row for row in rows if row.state == FULL] or rows
+    slc_ns = _program_ns(plain, settings) / BITS[settings["flash"]["cell"]]
+    bound = _per_command_us(small) * settings["device"]["cores"]
+    found = []
+    for busy in (1.0, IDLE):
+        command_us = busy * bound
+        start = {
+            "device.command_time_write": f"{command_us * 1e3:.0f}ns",
+            "device.latency_write": f"{max(_least_us(small) - command_us, 0.0) * 1e3:.0f}ns",
+            "flash.program": f"{_program_ns(behind, settings):.0f}ns",
+            "flash.slc_program": f"{slc_ns:.0f}ns",
+        }
+        found.append({name: _within(names[name], text) for name, text in start.items() if name in names})
+    return tuple(found)
 
 
 def _starts(

@@ -15,6 +15,7 @@ from typing import Any
 
 from ftlab._core import UserError
 from ftlab.calibration.latencies import Latencies, latencies, number, pooled
+from ftlab.calibration.logged import logged
 from ftlab.calibration.row import (
     LEAST_BLOCK,
     MOST_BLOCK,
@@ -102,7 +103,7 @@ def read_fio(file: str, text: str, tell: Tell) -> list[Row]:
     """Returns the rows of all JSON documents in a text; ``file`` names it in messages.
 
     Raises:
-        UserError: no document is there, it is damaged, or it is not fio's.
+        UserError: no document is there, it is damaged, or it or a log is not fio's.
     """
     documents = list(_documents(file, text))
     if not documents:
@@ -116,7 +117,7 @@ def read_fio(file: str, text: str, tell: Tell) -> list[Row]:
             continue
         for group in groups:
             try:
-                rows.append(_row(file, document, group, tell))
+                rows += logged(_row(file, document, group, tell), group[0].options, tell)
             except _LeftOutError as reason:
                 tell(f"{group[0].where}: left out: {reason}")
     return rows

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ftlab._core import Config, InternalError, UserError
-from ftlab.calibration.row import Row
+from ftlab.calibration.row import FULL, STEADY, Row
 from ftlab.configs import Override, load
 from ftlab.progress import Reporter
 from ftlab.studies.cache import Cache
@@ -45,6 +45,14 @@ WITHHELD = "50%"
 """What such a small plane withholds, so that what is kept in reserve is a part of it."""
 SPARE = 1.4
 """How many times the room for what is written there is, so that nothing is collected in between."""
+SLC_SPARE = 7
+"""The same with an SLC cache: three bits for one, of which half is withheld."""
+FULL_SHARE = 0.02
+"""The share of what is written that finds room in the SLC cache where it is to be full."""
+STEADY_BLOCKS = 48
+"""Blocks of a plane where writes are to be steady, if the configuration has as many."""
+KEPT_BLOCKS = 2
+"""Blocks that each plane keeps: an open one, and an erased one to collect into."""
 
 
 @dataclass(frozen=True)
@@ -88,30 +96,62 @@ def _requests(row: Row, settings: Mapping[str, Any]) -> int:
 
 
 def _blocks(row: Row, requests: int, settings: Mapping[str, Any]) -> int:
-    """Returns how many blocks a plane of the model needs; at most those of the configuration."""
+    """Returns how many blocks a plane needs; without an SLC cache at most those of the configuration."""
     flash = settings["flash"]
     page = quantity(flash["page"]) or 4096
     planes = math.prod(
         flash[part] for part in ("channels", "chips_per_channel", "dies_per_chip", "planes_per_die")
     )
+    if row.state == STEADY:
+        return min(STEADY_BLOCKS, int(flash["blocks_per_plane"]))
     wanted = 0.0
     if OPS[row.op][0] == "0%":
-        # What is smaller than a logical page takes one all the same.
-        unit = quantity(settings["ftl"]["logical_page"]) or page
-        wanted = requests * max(row.bs, unit) * SPARE
-    blocks = LEAST_BLOCKS + math.ceil(wanted / (planes * flash["pages_per_block"] * page))
-    fewest: int = min(blocks, flash["blocks_per_plane"])
-    return fewest
+        wanted = _written(row, requests, settings) * (SLC_SPARE if _has_cache(settings) else SPARE)
+    blocks: int = LEAST_BLOCKS + math.ceil(wanted / (planes * flash["pages_per_block"] * page))
+    # What goes into an SLC cache needs its room, even if the configuration has less.
+    return blocks if _has_cache(settings) else min(blocks, int(flash["blocks_per_plane"]))
+
+
+def _written(row: Row, requests: int, settings: Mapping[str, Any]) -> float:
+    """Returns how many bytes requests write; what is smaller than a logical page takes one all the same."""
+    unit = quantity(settings["ftl"]["logical_page"]) or quantity(settings["flash"]["page"]) or 4096
+    return float(requests * max(row.bs, unit))
+
+
+def _has_cache(settings: Mapping[str, Any]) -> bool:
+    return bool(settings["ftl"]["slc_cache"] != "none")
+
+
+def _state_of(row: Row, requests: int, blocks: int, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the keys that bring the device into the row's state."""
+    if row.state == STEADY:
+        # A small plane keeps a larger share of its blocks, which is not to count.
+        kept = KEPT_BLOCKS * (1 / blocks - 1 / settings["flash"]["blocks_per_plane"])
+        over = (quantity(settings["ftl"]["over_provisioning"]) or 0.0) + kept
+        return {
+            "device.precondition": "steady",
+            "ftl.slc_cache": "none",
+            "ftl.over_provisioning": f"{over:.2%}",
+        }
+    found = {
+        "device.precondition": "fill" if OPS[row.op][0] == "100%" else "none",
+        "ftl.over_provisioning": WITHHELD,
+    }
+    if _has_cache(settings):
+        room = _written(row, requests, settings) * (FULL_SHARE if row.state == FULL else 1.0)
+        found["ftl.slc_cache"] = "none" if OPS[row.op][0] == "100%" else f"{math.ceil(room)}B"
+    return found
 
 
 def job_of(row: Row, settings: Mapping[str, Any]) -> dict[str, str]:
     """Returns the keys that make the row's job: a closed loop on a device no larger than it has to be.
 
-    Reads find a device that was filled in order, writes an empty one. Jobs are outstanding requests of one
-    stream.
+    Reads find a device that was filled in order, writes an empty one, unless the row says another state; an
+    SLC cache holds all that is written, unless it is full. Jobs are outstanding requests of one stream.
     """
     share, pattern = OPS[row.op]
     requests = _requests(row, settings)
+    blocks = _blocks(row, requests, settings)
     return {
         "workload.replay": "closed",
         "workload.synthetic.requests": str(requests),
@@ -119,9 +159,8 @@ def job_of(row: Row, settings: Mapping[str, Any]) -> dict[str, str]:
         "workload.synthetic.pattern": pattern,
         "workload.synthetic.size": f"{row.bs}B",
         "host.queue_depth": str(row.depth * row.jobs),
-        "device.precondition": "fill" if share == "100%" else "none",
-        "flash.blocks_per_plane": str(_blocks(row, requests, settings)),
-        "ftl.over_provisioning": WITHHELD,
+        "flash.blocks_per_plane": str(blocks),
+        **_state_of(row, requests, blocks, settings),
     }
 
 
@@ -133,9 +172,17 @@ def overrides(values: Mapping[str, str]) -> list[Override]:
 class Rig:
     """Runs the jobs of rows on candidate configurations."""
 
-    def __init__(self, base: str, cache: Cache, executor: Executor, reporter: Reporter) -> None:
-        """Makes the rig; ``base`` is a preset or a file, ``cache`` keeps the results."""
+    def __init__(
+        self,
+        base: str,
+        cache: Cache,
+        executor: Executor,
+        reporter: Reporter,
+        given: Mapping[str, str] | None = None,
+    ) -> None:
+        """Makes the rig; ``base`` is a preset or a file, with the ``given`` keys, ``cache`` keeps results."""
         self.base = base
+        self._given = dict(given or {})
         self._cache = cache
         self._executor = executor
         self._reporter = reporter
@@ -149,7 +196,7 @@ class Rig:
         Raises:
             UserError: no configuration accepts them.
         """
-        found: dict[str, Any] = json.loads(load(self.base, overrides(values)).json())
+        found: dict[str, Any] = json.loads(load(self.base, overrides({**self._given, **values})).json())
         return found
 
     def figures(
@@ -162,7 +209,7 @@ class Rig:
             try:
                 settings = self.settings(values)
                 for at, row in enumerate(rows):
-                    config = load(self.base, overrides({**values, **job_of(row, settings)}))
+                    config = load(self.base, overrides({**self._given, **values, **job_of(row, settings)}))
                     runs[number, at] = self._run(config, f"depth {row.depth * row.jobs} {row.op}")
             except UserError as error:
                 refused.add(number)

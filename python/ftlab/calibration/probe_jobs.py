@@ -178,7 +178,7 @@ def destructive() -> Iterator[Probe]:
         (Section("steady", {}),),
         {
             **{"rw": "randwrite", "bs": "4k", "iodepth": "32", "runtime": "3600s", "time_based": "1"},
-            **{"write_iops_log": "5-steady", "write_lat_log": "5-steady", **log},
+            **{"write_bw_log": "5-steady", "write_lat_log": "5-steady", **log},
         },
         erases="everything",
     )

@@ -37,6 +37,26 @@ _LEAST_TAIL = 0.01
 _ROUNDING = 1.05
 
 
+FULL = "cache full"
+"""The state of a drive whose SLC cache is full."""
+STEADY = "steady"
+"""The state of a drive that was written at random until garbage collection was steady."""
+
+
+@dataclass(frozen=True)
+class Before:
+    """What a log shows of the level before a row's."""
+
+    written: float
+    """Bytes that were written at it."""
+    rate: float
+    """Its rate in bytes a second."""
+    window: float
+    """Bytes that were written at it in a window of the log: so exactly is ``written`` known."""
+    whole: float
+    """Bytes that the whole job wrote."""
+
+
 @dataclass(frozen=True)
 class Row:
     """What fio measured in one run of a job: a closed loop of ``depth`` x ``jobs`` outstanding requests."""
@@ -69,6 +89,10 @@ class Row:
     """Line of the file that was read, from 1."""
     file: str = ""
     """The file that was read."""
+    state: str = ""
+    """`FULL` or `STEADY`; empty: full of data for reads, and empty for writes."""
+    before: Before | None = None
+    """The level of a log before this one; None if there was none, or no log."""
 
     @property
     def place(self) -> str:

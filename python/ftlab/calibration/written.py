@@ -44,6 +44,8 @@ def remark(fit: Fit, key: str) -> str:
     """Returns what stands behind a fitted number."""
     rows = sum(not each.held for each in fit.pairs)
     words = ", ".join(each.said for each in of_key(fit, key))
+    if key in fit.read_off:
+        return f"# read off a log; {words}"
     return f"# fitted, {percent(fit.error(False))} on {rows} rows; {words}"
 
 
@@ -108,7 +110,7 @@ def _replaced(lines: Sequence[str], values: Mapping[str, str]) -> list[str]:
 
 def job(row: Row) -> dict[str, Any]:
     """Returns what identifies a row's job."""
-    return {name: getattr(row, name) for name in ("drive", "op", "bs", "depth", "jobs", "engine")}
+    return {name: getattr(row, name) for name in ("drive", "op", "bs", "depth", "jobs", "engine", "state")}
 
 
 def data(fit: Fit) -> dict[str, Any]:

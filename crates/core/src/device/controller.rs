@@ -3,7 +3,8 @@
 //! A command goes through these stages, in this order; stages that take no time are left out:
 //!
 //! 1. the link carries the command (`device.link_command`);
-//! 2. a core works on it (`device.command_time`, and `device.unit_time` for each logical page);
+//! 2. a core works on it (`device.command_time`, and `device.unit_time` for each logical page; a write may have times
+//!    of its own);
 //! 3. the link carries the data of a write;
 //! 4. the command goes through the device's queue, the FTL and the flash, as it does without a controller;
 //! 5. the link carries the data of a read;
@@ -17,7 +18,8 @@
 //! the link and the cores, in the order in which the commands came to them; last, arrivals of requests.
 //!
 //! Source: the stages are those of the transports of NVMe and UFS. The read curve of a measured drive shows a delay, a
-//! number of servers, and a rate; here these are stage 7, the flash, and stages 2 and 5.
+//! number of servers, and a rate; here these are stage 7, the flash, and stages 2 and 5. Measured drives have one rate
+//! for reads and another for writes into their buffer, so stage 2 has times for each.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::binary_heap::PeekMut;
@@ -56,6 +58,10 @@ section! {
         command_ns: u64 = "device.command_time", OPERATION, "0ns";
         /// Time that a core is busy with each logical page of a command, in addition to device.command_time.
         unit_ns: u64 = "device.unit_time", OPERATION, "0ns";
+        /// Time that a core is busy with a write, in the place of device.command_time.
+        command_write_ns: Option<u64> = "device.command_time_write", OPERATION or "command_time", "command_time";
+        /// Time that a core is busy with each logical page of a write, in the place of device.unit_time.
+        unit_write_ns: Option<u64> = "device.unit_time_write", OPERATION or "unit_time", "unit_time";
         /// Further delay at the end of each read, which keeps nothing busy.
         latency_read_ns: u64 = "device.latency_read", ANY_TIME, "0ns";
         /// Further delay at the end of each write, which keeps nothing busy.
@@ -71,20 +77,31 @@ impl Settings {
     }
 
     fn has_cores(&self) -> bool {
-        self.command_ns + self.unit_ns > 0
+        [Op::Read, Op::Write].iter().any(|&op| self.core_times_ns(op) != [0, 0])
     }
 
     /// Collects the keys without effect, with the reason.
     pub(crate) fn ignored(&self, found: &mut Ignored) {
         let keys = ["device.link_duplex", "device.link_command"];
         found.unless(self.has_link(), &keys, "device.link = \"none\"");
-        let busy = "device.command_time and device.unit_time are 0";
+        let busy = "device.command_time and device.unit_time are 0, and those of a write";
         found.unless(self.has_cores(), &["device.cores"], busy);
+    }
+
+    /// Returns how long a core works on a command of this kind, and on each logical page of it, ns.
+    fn core_times_ns(&self, op: Op) -> [u64; 2] {
+        match op {
+            Op::Write => {
+                [self.command_write_ns.unwrap_or(self.command_ns), self.unit_write_ns.unwrap_or(self.unit_ns)]
+            }
+            Op::Read | Op::Trim | Op::Flush => [self.command_ns, self.unit_ns],
+        }
     }
 
     /// Returns how long a core works on a command, ns.
     fn core_ns(&self, request: &Request) -> u64 {
-        self.command_ns + self.unit_ns * u64::from(request.pages.pages)
+        let [command_ns, unit_ns] = self.core_times_ns(request.op);
+        command_ns + unit_ns * u64::from(request.pages.pages)
     }
 
     /// Returns how long the transfer of `bytes` holds the link, ns, rounded to the nearest (half up).

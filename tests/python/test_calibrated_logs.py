@@ -1,0 +1,245 @@
+"""``ftlab calibrate`` with logs of fio: levels and steps by hand, and a model whose SLC cache, programs and
+over-provisioning are found again from the logs of its own fill and of its own steady writes.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from front import Cli
+from ftlab._core import UserError
+from ftlab.calibration.intervals import quantity_of
+from ftlab.calibration.keys import stages
+from ftlab.calibration.logged import logged
+from ftlab.calibration.logs import read_log
+from ftlab.calibration.measured import read
+from ftlab.calibration.model import job_of
+from ftlab.calibration.readings import readings
+from ftlab.calibration.row import FULL, STEADY, Before, Row
+from ftlab.configs import load
+
+MIB = 1 << 20
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def log_of(path: Path, rates_mib: list[int], window_ms: int = 1000) -> Path:
+    """Writes a log of fio with these rates, in MiB/s; reads among the writes do not count."""
+    lines = []
+    for number, rate in enumerate(rates_mib, 1):
+        lines += [f"{number * window_ms}, 999, 0, 131072, 0, 0"] * (number % 2)
+        lines.append(f"{number * window_ms}, {rate * 1024}, 1, 131072, 0, 0")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def job(folder: Path, op: str, name: str, bs: str = "128k", iops: float = 1000.0) -> Path:
+    """Writes the JSON of fio for a job whose log has a name."""
+    options = {"rw": op, "bs": bs, "iodepth": "32", "write_bw_log": name, "direct": "1", "ioengine": "libaio"}
+    figures = {"iops": iops, "total_ios": 1000, "lat_ns": {"mean": 32e9 / iops}}
+    document = {
+        "fio version": "fio-3.33",
+        "jobs": [{"jobname": name, "groupid": 0, "error": 0, "job options": options, "write": figures}],
+    }
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def row_of(folder: Path, op: str) -> Row:
+    return Row("d", op, 131_072, 32, 1, "", 1.0, 3.2e7, None, None, None, "", 1, str(folder / "f.json"))
+
+
+def test_levels_by_hand(tmp_path: Path) -> None:
+    log = read_log(log_of(tmp_path / "f_bw.1.log", [900, 1100, 1000, 400, 420, 380, 100, 90, 110, 100]))
+    assert [round(level.rate / MIB) for level in log.levels()] == [1000, 400, 100]
+    assert [round(level.written / MIB) for level in log.levels()] == [3000, 1200, 400]
+    assert log.written == 4600 * MIB and log.window_s == 1.0
+    # Rates that rise, or vary a little, are one level.
+    for rates in ([100, 110, 400, 420], [100, 110, 95, 105, 90, 100], [7]):
+        assert len(read_log(log_of(tmp_path / "g_bw.1.log", rates)).levels()) == 1
+    assert log.last() is None
+    steady = read_log(
+        log_of(tmp_path / "h_bw.1.log", [900, 500, 200, 100, 100, 100, 102, 98, 100, 101, 99, 100])
+    )
+    assert steady.last() == pytest.approx(100 * MIB)
+
+
+def test_a_fill_tells_a_buffer_and_a_cache(tmp_path: Path) -> None:
+    # Windows of 10 ms: 40 MiB at 1,000 MiB/s, then 320 MiB at 500, and 100 for the rest.
+    log_of(tmp_path / "f_bw.1.log", [1000] * 4 + [500] * 64 + [100] * 640, window_ms=10)
+    job(tmp_path, "write", "f")
+    first, full = read([tmp_path])
+    assert (first.state, full.state) == ("", FULL)
+    assert first.iops == pytest.approx(500 * 8) and full.iops == pytest.approx(100 * 8)
+    assert first.iops * first.mean_us == pytest.approx(32e6)
+    settings = json.loads(load("map-plus", []).json())
+    flash = {"channels": 1, "chips_per_channel": 1, "blocks_per_plane": 250, "pages_per_block": 256}
+    settings["flash"] |= {**flash, "page": "4KiB"}
+    settings["ftl"]["over_provisioning"] = "0%"
+    buffer, cache = readings([first, full], settings)
+    # What drained meanwhile was not held: half of the 40 MiB.
+    assert (buffer.name, buffer.best) == ("device.write_buffer", f"{20 * 1024}KiB")
+    assert (buffer.low, buffer.high) == (f"{15 * 1024}KiB", f"{25 * 1024}KiB")
+    # The fill wrote 1,000 MiB, the model has 250.
+    assert (cache.name, cache.best) == ("ftl.slc_cache", "dynamic:80MiB")
+    assert (cache.low, cache.high) == ("79MiB", "81MiB")
+
+
+def test_a_log_that_is_missing_or_not_steady_is_said(tmp_path: Path) -> None:
+    said: list[str] = []
+    assert logged(row_of(tmp_path, "write"), {}, said.append) == [row_of(tmp_path, "write")] and not said
+    options = {"write_bw_log": "logs/f"}
+    assert logged(row_of(tmp_path, "write"), options, said.append) == [row_of(tmp_path, "write")]
+    assert said.pop().endswith("f_bw.1.log: the mean of the whole job is taken")
+    log_of(tmp_path / "f_bw.1.log", [900, 500, 400, 300, 200, 180, 150, 130])
+    assert not logged(row_of(tmp_path, "randwrite"), options, said.append)
+    assert "not steady at its end" in said.pop()
+    log_of(tmp_path / "f_bw.2.log", [900])
+    logged(row_of(tmp_path, "write"), options, said.append)
+    assert "2 files are" in said.pop()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "holds no write"),
+        ("1000, 5, 0, 4096\n", "holds no write"),
+        ("1000, 5, 1\n", ":1: not a line of fio's log"),
+        ("1000, 5, 1, 4096, 0\n1000, 5, 1, 4096, 0\n", ":2: the time does not go on"),
+        ("1000, 5, 1, 4096\n2000, nan, 1, 4096\n", ":2: not a line"),
+        ("1000, -5, 1, 4096\n", ":1: not a line"),
+        ("1000, " + "9" * 400 + ", 1, 4096\n", ":1: not a line"),
+        ("\x00\xff\n", ":1: not a line"),
+    ],
+)
+def test_a_damaged_log_is_an_error(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "f_bw.1.log").write_text(text, encoding="latin-1")
+    job(tmp_path, "write", "f")
+    with pytest.raises(UserError, match=said):
+        read([tmp_path])
+
+
+KNOWN = """
+[host]
+queue_depth = 64
+
+[device]
+scheduler = "direct"
+queue_depth = 64
+command_time = "2us"
+latency_write = "10us"
+
+[ftl]
+kind = "page"
+logical_page = "4KiB"
+over_provisioning = "OVER"
+slc_cache = "CACHE"
+
+[flash]
+channels = 2
+chips_per_channel = 2
+blocks_per_plane = 512
+pages_per_block = 48
+page = "16KiB"
+cell = "tlc"
+read = "50us"
+programming = "word-line"
+program = "PROGRAM"
+erase = "1ms"
+slc_program = "SLC"
+"""
+"""A small device with an SLC cache; four keys are put in."""
+
+
+def model(over: str, cache: str, program: str, slc: str) -> str:
+    text = KNOWN.replace("OVER", over).replace("CACHE", cache).replace("PROGRAM", program)
+    return text.replace("SLC", slc)
+
+
+def record(cli: Cli, op: str, requests: int, window_ms: int, *more: str) -> None:
+    """Runs a job on the known model and writes what fio would have: its JSON, and its log."""
+    pattern, bs = ("sequential", 16_384) if op == "write" else ("random", 4096)
+    load_ = {"read_share": "0%", "pattern": pattern, "size": f"{bs}B", "requests": str(requests)}
+    keys = [part for key, value in load_.items() for part in ("--set", f"workload.synthetic.{key}={value}")]
+    closed = ("--set", "workload.replay=closed", "--set", "host.queue_depth=32")
+    cli.ok("run", "known.toml", *closed, *keys, *more, "--requests", f"{op}.csv")
+    with (cli.directory / f"{op}.csv").open(newline="") as file:
+        ends = [int(each["complete_ns"]) for each in csv.DictReader(file)]
+    window_ns = window_ms * 1_000_000
+    counts = [0] * (max(ends) // window_ns)
+    for end in ends:
+        # The last window is not whole.
+        if end < len(counts) * window_ns:
+            counts[end // window_ns] += bs
+    rates = [count / window_ms * 1000 / 1024 for count in counts]
+    folder = cli.directory / "measured"
+    folder.mkdir(exist_ok=True)
+    text = [f"{at * window_ms}, {rate:.0f}, 1, {bs}, 0" for at, rate in enumerate(rates, 1)]
+    (folder / f"{op}_bw.1.log").write_text("\n".join(text) + "\n")
+    job(folder, op, op, str(bs), len(ends) / (max(ends) / 1e9))
+
+
+def test_cache_programs_and_over_provisioning_are_found_again(tmp_path: Path) -> None:
+    cli = Cli(tmp_path, timeout=600)
+    (tmp_path / "known.toml").write_text(model("25%", "dynamic:300MiB", "900us", "300us"))
+    (tmp_path / "start.toml").write_text(model("10%", "none", "500us", "cell"))
+    record(cli, "write", 72_000, 100)
+    record(cli, "randwrite", 60_000, 50, "--set", "device.precondition=steady", "--set", "ftl.slc_cache=none")
+    rows = {each.state: each for each in read([tmp_path / "measured"])}
+    assert set(rows) == {"", FULL, STEADY}
+    free = ("flash.program=300us..2ms", "flash.slc_program=100us..900us", "ftl.over_provisioning=8%..50%")
+    asked = [part for key in free for part in ("--free", key)]
+    cli.ok(
+        "calibrate", "start.toml", "--measured", "measured", *asked, "--trials", "3", "--out", "found.toml"
+    )
+    found = json.loads((tmp_path / "found.json").read_text())
+    keys = {each["name"]: each for each in found["keys"]}
+    cache = keys["ftl.slc_cache"]
+    low, high = quantity_of(cache["low"]), quantity_of(cache["high"])
+    assert low <= 300 * MIB <= high, cache
+    for name, truth in (
+        ("flash.program", 900e3),
+        ("flash.slc_program", 300e3),
+        ("ftl.over_provisioning", 0.25),
+    ):
+        low, best, high = (quantity_of(keys[name][part]) for part in ("low", "best", "high"))
+        assert low <= truth <= high or best == pytest.approx(truth, rel=0.05), keys[name]
+    for each in found["rows"]:
+        assert abs(each["errors"]["mean_us"]) < 0.03, each
+    text = (tmp_path / "found.toml").read_text()
+    assert f'slc_cache = "{cache["best"]}"  # read off a log; ' in text
+    # The model that was found, on the same jobs.
+    checked = cli("calibrate", "--check", "found.toml", "--measured", "measured", "--most-error", "3%")
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_rows_of_logs_tell_keys_of_their_own() -> None:
+    settings = json.loads(load(str(ROOT / "examples" / "drives" / "tlc.toml"), []).json())
+    plain = Row("d", "write", 131_072, 32, 1, "", 16e3, 2e3, None, None, None, "", 1)
+    full = replace(plain, iops=2e3, mean_us=16e3, state=FULL)
+    steady = replace(plain, op="randwrite", bs=4096, iops=1e4, mean_us=3.2e3, state=STEADY)
+    found = {
+        each.name: {key.name for key in each.free} for each in stages([plain, full, steady], settings, ())
+    }
+    assert list(found) == ["writes", "steady"]
+    assert {"flash.program", "flash.slc_program", "device.write_buffer"} <= found["writes"]
+    assert found["steady"] == {"ftl.over_provisioning"}
+    # What is behind the cache tells the programs, and a log that shows the buffer fixes its size.
+    buffered = replace(plain, before=Before(4e6, 2.1e9, 1e6, 1e12))
+    (only,) = stages([buffered], settings, ())
+    assert not {"flash.slc_program", "device.write_buffer"} & {key.name for key in only.free}
+
+
+def test_a_small_plane_has_the_room_of_a_large_one() -> None:
+    settings = json.loads(load("map-plus", []).json())
+    settings["flash"]["blocks_per_plane"], settings["ftl"]["over_provisioning"] = 480, "10%"
+    row = Row("d", "randwrite", 4096, 32, 1, "", 1.0, 1.0, None, None, None, "", 1, state=STEADY)
+    keys = job_of(row, settings)
+    # Two blocks are kept: of 48 blocks 4.17 %, of 480 blocks 0.42 %.
+    assert (keys["flash.blocks_per_plane"], keys["ftl.over_provisioning"]) == ("48", "13.75%")
+    assert keys["device.precondition"] == "steady"
