@@ -14,7 +14,7 @@ function tenants(view) {
       ...view, curved: run.tenants, colour: "tenant", policyOf: (tenant) => tenant.name,
       colours: of("colour"), dashes: of("dash"), shapes: of("shape"),
     };
-    return { run, spec: (width) => distribution({ ...among, width }).spec, missing: distribution(among).missing };
+    return { name: view.policyOf(run), spec: (width) => distribution({ ...among, width }).spec, missing: distribution(among).missing };
   }).filter((panel) => panel.missing === undefined);
   if (!panels.length) return { missing: "no request of this operation" };
   return { marks: tenantsOf(having).map((name) => [tenantStyle(name), name]), panels };
