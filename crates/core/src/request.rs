@@ -81,8 +81,23 @@ impl Pages {
     }
 }
 
+/// What a request asks for besides its operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asks {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The request is a write that completes when it would survive a power cut (force unit access).
+    Fua,
+    /// The request is a read that carries the mapping entry of each of its pages (HPB READ).
+    Entries,
+    /// The request reads mapping entries, not data (HPB READ BUFFER): it has no pages, its first page is that of the
+    /// first entry, and its size is that of the entries.
+    Map,
+}
+
 /// What the host tells the device about a request besides its pages. Schedulers that do not work on whole flash blocks
-/// set only `fua`.
+/// set only `asks`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// The request is part of a cooperative block issue: COOP_Query has announced it, so nothing has to be guessed.
@@ -93,20 +108,33 @@ pub struct Mark {
     pub end: bool,
     /// The request is padding: its pages are read, or written back unchanged, to make a block whole.
     pub pad: bool,
-    /// The request is a write that completes when it would survive a power cut (force unit access).
-    pub fua: bool,
-    /// The request is a read that carries the mapping entry of each of its pages (HPB READ).
-    pub entries: bool,
-    /// The request reads mapping entries, not data (HPB READ BUFFER): it has no pages, its first page is that of the
-    /// first entry, and its size is that of the entries.
-    pub map: bool,
+    /// What else the request asks for.
+    pub asks: Asks,
 }
 
 impl Mark {
     /// Whether any mark is set.
     #[inline]
     pub fn any(self) -> bool {
-        self.coop | self.begin | self.end | self.pad | self.fua | self.entries
+        self.coop | self.begin | self.end | self.pad | matches!(self.asks, Asks::Fua | Asks::Entries)
+    }
+
+    /// Whether the request is a write that completes when it would survive a power cut.
+    #[inline]
+    pub fn fua(self) -> bool {
+        self.asks == Asks::Fua
+    }
+
+    /// Whether the request carries mapping entries.
+    #[inline]
+    pub fn has_entries(self) -> bool {
+        self.asks == Asks::Entries
+    }
+
+    /// Whether the request reads mapping entries.
+    #[inline]
+    pub fn reads_map(self) -> bool {
+        self.asks == Asks::Map
     }
 }
 
@@ -140,6 +168,8 @@ pub struct HostSide {
     pub expired: bool,
     /// Whether the request is the first of a batch: the device prefetches for it and for the requests linked behind it.
     pub prefetch: bool,
+    /// Whether the device read mappings from flash for the request; kept only if the host holds mapping entries.
+    pub fetched: bool,
     /// Number of the request's batch in the host's scheduler, from 1; 0 if it has none.
     pub batch: u64,
     /// The slot in which the scheduler stores that batch.
@@ -158,8 +188,6 @@ pub struct DeviceSide {
     pub luns: Window,
     /// Number of flash steps that have not finished.
     pub steps_left: u32,
-    /// Whether mappings were read from flash for the request; kept only if the host holds mapping entries.
-    pub fetched: bool,
 }
 
 /// A request between its admission and its completion.
@@ -245,12 +273,13 @@ impl Request {
                 prioritized: false,
                 expired: false,
                 prefetch: false,
+                fetched: false,
                 batch: 0,
                 batch_slot: NONE,
                 whole: NONE,
                 parts: 0,
             },
-            device: DeviceSide { luns: Window { first: 0, width: 0 }, steps_left: 0, fetched: false },
+            device: DeviceSide { luns: Window { first: 0, width: 0 }, steps_left: 0 },
             links: [[NONE; 2]; 2],
         }
     }

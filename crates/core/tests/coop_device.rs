@@ -10,15 +10,14 @@ use ftlab_core::device::Device;
 use ftlab_core::flash::Cause;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::{self, Ftl};
-use ftlab_core::request::{Mark, Pages, Pool, Request};
+use ftlab_core::request::{Asks, Mark, Pages, Pool, Request};
 use ftlab_core::settings::Settings;
 use ftlab_core::workload::Op;
 use hybrids::Driver;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-const NONE: Mark =
-    Mark { coop: false, begin: false, end: false, pad: false, fua: false, entries: false, map: false };
+const NONE: Mark = Mark { coop: false, begin: false, end: false, pad: false, asks: Asks::Nothing };
 const COOP: Mark = Mark { coop: true, ..NONE };
 const BEGIN: Mark = Mark { begin: true, ..COOP };
 const END: Mark = Mark { end: true, ..COOP };
@@ -193,8 +192,7 @@ fn no_mark_loses_data() {
                         begin: flag(0.3),
                         end: flag(0.3),
                         pad: flag(0.1),
-                        fua: flag(0.1),
-                        ..NONE
+                        asks: if flag(0.1) { Asks::Fua } else { Asks::Nothing },
                     };
                     let op = if flag(0.2) { Op::Read } else { Op::Write };
                     stack.push(op, first, pages, mark);

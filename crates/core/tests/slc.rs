@@ -147,6 +147,28 @@ fn an_idle_device_folds() {
     assert_eq!((report.flash.programs[Cause::Fold], report.flash.erases[Cause::Fold]), (8, 2));
 }
 
+/// Regression: behind a link, cores or a write buffer, the moment at which the device had been idle for long enough was
+/// passed over, since nothing moves then.
+#[test]
+fn an_idle_device_folds_behind_a_controller() {
+    type Change = fn(&mut Settings);
+    let changes: [Change; 4] = [
+        |_| {},
+        |settings| settings.device.controller.link = 3_000_000_000,
+        |settings| settings.device.controller.command_ns = 1_000,
+        |settings| settings.device.buffer.bytes = 4 * PAGE,
+    ];
+    for change in changes {
+        let mut settings = tlc(Programming::Page, 5);
+        settings.ftl.slc_fold_idle_ns = Some(1_000_000);
+        change(&mut settings);
+        let mut trace = fill(8);
+        trace.push(pages(60_000_000, Op::Read, PAGE, 0, 1));
+        let (report, _) = run(&settings, trace);
+        assert_eq!(report.flash.erases[Cause::Fold], 2);
+    }
+}
+
 /// Folded data goes where its stream would have put it.
 #[test]
 fn streams_stay_apart_behind_the_cache() {

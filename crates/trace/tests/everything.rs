@@ -44,7 +44,8 @@ fn keys() -> Vec<Key> {
             match property.get("properties") {
                 Some(inner) => walk(&path, inner, into),
                 // Keys that name a file are left out, and so is the preset, which is already the base.
-                None if property.get("minLength").is_some() || path == "preset" => {}
+                // A tenant has the keys of a load again.
+                None if property.get("minLength").is_some() || path == "preset" || path == "tenant" => {}
                 None => into.push((path, property.clone())),
             }
         }

@@ -184,6 +184,8 @@ def fit(
         check_distinct([output], [source])
     if check_on is not None and Path(source).suffix.lower() == command.SUFFIX:
         raise UserError(f"--check-on: {source} is a targets file; the check needs a trace")
+    if check_on is not None:
+        load(check_on)  # A misspelt name is told before the fit, which takes a while.
     done: list[tuple[fitting.Fit, str]] = []
     for fitted, path in command.run(request):
         done.append((fitted, path))

@@ -30,9 +30,9 @@ class Compared:
     """On the model."""
 
     @property
-    def error(self) -> float:
-        """Returns the model's difference, as a share of the trace's latency."""
-        return self.model_ns / self.trace_ns - 1
+    def error(self) -> float | None:
+        """Returns the model's difference, as a share of the trace's latency; None if that is 0."""
+        return self.model_ns / self.trace_ns - 1 if self.trace_ns > 0 else None
 
 
 def check(
@@ -67,7 +67,7 @@ def _mean_ns(device: str, overrides: list[Override], reporter: Reporter, name: s
     try:
         result = run_config(load(device, overrides), options)
     except UserError as error:
-        if "out-of-range" not in str(error):
+        if "out_of_range" not in str(error):
             raise
         result = run_config(load(device, [*overrides, *keyword_overrides(_PACKED)]), options)
     reporter.finish(name)
@@ -95,11 +95,10 @@ def text(found: Sequence[Compared], device: str) -> str:
     unit = time_unit([each.trace_ns for each in found])
     head = f"mean latency on {device} ({unit.name})"
     lines = [f"    {head}", f"    {'':12}  {'trace':>10}  {'model':>10}  {'error':>10}"]
-    by_model = sorted(found, key=lambda each: each.model_ns)
     for each in sorted(found, key=lambda each: each.trace_ns):
-        place = by_model.index(each) + 1
+        place = 1 + sum(other.model_ns < each.model_ns for other in found)
         trace, model = (significant(ns / unit.ns) for ns in (each.trace_ns, each.model_ns))
-        error = f"{each.error * 100:>+8.1f} %"
+        error = "-".rjust(10) if each.error is None else f"{each.error * 100:>+8.1f} %"
         lines.append(
             f"    {each.scheduler:12}  {trace:>10}  {model:>10}  {error}  place {place} on the model"
         )

@@ -14,7 +14,7 @@ impl Device {
     fn tell(&mut self, (id, request): (u32, &Request), pages: Pages, now_ns: u64, ftl: &impl Running) {
         if let Some(tape) = &self.tape {
             // Padding is not a request of the workload.
-            tape.issue(if request.mark.pad { u64::MAX } else { request.id }, now_ns, request.mark.fua);
+            tape.issue(if request.mark.pad { u64::MAX } else { request.id }, now_ns, request.mark.fua());
         }
         if let Some(moves) = &self.moves {
             moves.note(Move::Issue { request: (!request.mark.pad).then_some(request.id) });
@@ -42,7 +42,7 @@ impl Device {
         work.clear();
         if self.attended {
             work.set_now(now_ns);
-            if pool[id].mark.map {
+            if pool[id].mark.reads_map() {
                 return self.begin_hand_out(id, now_ns, pool, ftl, work, done);
             }
             if let Some(part) = self.waiting.sched.part(work) {
@@ -96,10 +96,10 @@ impl Device {
         let mapped = work.counts().reads[Cause::Map];
         self.begin(id, now_ns, pool, ftl, work, done);
         // The entries that the host reads belong to nobody.
-        if !pool[id].mark.map {
+        if !pool[id].mark.reads_map() {
             self.charge(stream, before, work);
         }
-        pool[id].device.fetched |= work.counts().reads[Cause::Map] > mapped;
+        pool[id].host.fetched |= work.counts().reads[Cause::Map] > mapped;
     }
 
     /// Charges the work since `before` to a stream, if tenants are told apart.
@@ -257,7 +257,7 @@ fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut impl Running, work: &mut Work
         let member = (at != NONE && pool[at].host.batch == batch).then(|| &pool[at])?;
         at = pool.behind(at);
         // A read that carries entries needs no mapping.
-        Some(if member.mark.entries { Pages::NONE } else { member.pages })
+        Some(if member.mark.has_entries() { Pages::NONE } else { member.pages })
     });
     ftl.prefetch(translation_page, &mut needs, work);
 }

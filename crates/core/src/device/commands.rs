@@ -39,7 +39,7 @@ impl Device {
     /// Takes a request into the write buffer, if there is one, or into the queue.
     fn enter(&mut self, id: u32, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
         let Device { buffer: Some(buffer), tape, moves, .. } = self else { return self.join(id, pool, ftl) };
-        if pool[id].mark.map {
+        if pool[id].mark.reads_map() {
             return self.join(id, pool, ftl);
         }
         let notes = Notes { tape, moves, number: pool[id].id, now_ns };

@@ -34,7 +34,7 @@ impl Device {
 
     /// Returns the entries that a request carries for these of its pages; none if it carries none.
     pub(super) fn entries_of(&self, id: u32, request: &Request, pages: Pages) -> &[Entry] {
-        let entries = self.entries.as_ref().filter(|_| request.mark.entries);
+        let entries = self.entries.as_ref().filter(|_| request.mark.has_entries());
         entries.map_or(&[], |entries| entries.of(id, request, pages))
     }
 
@@ -59,6 +59,6 @@ impl Device {
         if pool[id].device.steps_left == 0 {
             return self.end(id, now_ns, pool, done);
         }
-        self.array.start((id, Some(pool[id].pages.stream)), work, true, now_ns);
+        self.array.start((id, None), work, true, now_ns);
     }
 }

@@ -137,7 +137,7 @@ impl Blocks {
             let pages = Pages { stream, ..self.paging.pages(Op::Write, at, until) };
             let mut part = Request::new(id, arrival_ns, Op::Write, at, until - at, pages);
             part.host.whole = whole;
-            part.mark.fua = pool[whole].mark.fua;
+            part.mark.asks = pool[whole].mark.asks;
             pool[whole].host.parts += 1;
             let part = pool.insert(part);
             admit(part, pool);

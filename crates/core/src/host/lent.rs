@@ -25,7 +25,7 @@ impl Host {
     /// Returns the entries that a request carries to the device.
     pub fn entries_of(&self, id: u32) -> impl Iterator<Item = Entry> {
         let Pages { first, pages, .. } = self.pool[id].pages;
-        let held = self.held.as_deref().filter(|_| self.pool[id].mark.entries);
+        let held = self.held.as_deref().filter(|_| self.pool[id].mark.has_entries());
         held.into_iter()
             .flat_map(move |held| (first..first + pages).map(|lpn| held.entry(lpn).unwrap_or_default()))
     }
@@ -63,7 +63,7 @@ impl Host {
     #[cold]
     pub fn note_completed(&mut self, id: u32, handed: &[Entry]) -> bool {
         let Some(held) = &mut self.held else { return false };
-        if !self.pool[id].mark.map {
+        if !self.pool[id].mark.reads_map() {
             held.completed(&self.pool[id]);
             return false;
         }

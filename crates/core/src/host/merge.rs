@@ -35,7 +35,7 @@ pub struct Merging {
 }
 
 fn merges(request: &Request) -> bool {
-    matches!(request.op, Op::Read | Op::Write) && !request.mark.fua
+    matches!(request.op, Op::Read | Op::Write) && !request.mark.fua()
 }
 
 /// Returns the kind of a request: only requests of one operation and one stream are merged.

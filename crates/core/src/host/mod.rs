@@ -11,6 +11,7 @@ mod lent;
 mod merge;
 mod part;
 mod replay;
+mod reshape;
 pub mod sched;
 pub mod settings;
 mod several;
@@ -29,7 +30,7 @@ use crate::host::sched::{Decision, Needs, needs};
 use crate::host::settings::Settings;
 use crate::request::Pool;
 use crate::util::{NONE, Stat};
-use crate::workload::{Op, SourceError};
+use crate::workload::SourceError;
 use blocks::{Blocks, Surroundings};
 use held::Held;
 use lane::Lane;
@@ -310,27 +311,6 @@ impl Host {
         Ok(())
     }
 
-    /// Cuts a request that has arrived, or lets it become part of a pending one; returns whether it did either.
-    #[inline(never)] // keeps the path short where requests stay as they are
-    fn reshape(&mut self, id: u32, arrivals: &mut impl Arrivals) -> bool {
-        if self.needs.blocks && self.cut(id) {
-            return true;
-        }
-        let Host { lane, pool, .. } = self;
-        let Lane { merging: Some(merging), sched, .. } = &mut **lane else { return false };
-        let taken = pool[id];
-        let Some((pending, before)) = merging.join(&taken, pool) else {
-            merging.enter(id, pool);
-            return false;
-        };
-        pool.release(id);
-        if pool[pending].pages.pages > before {
-            sched.grown(pending, before, pool);
-        }
-        arrivals.merged(&mut pool[pending], &taken);
-        true
-    }
-
     /// Adds a request to the pending queue.
     #[inline(always)] // called in one place, for every request
     fn enter(&mut self, id: u32, device: &impl DeviceView) {
@@ -345,31 +325,6 @@ impl Host {
             lane.ages.push(id, pool);
         }
         lane.sched.admit(id, pool);
-    }
-
-    /// Determines what the scheduler needs to know about a request's mapping.
-    #[inline(never)] // keeps the path short for schedulers that need nothing
-    fn classify(&mut self, id: u32, device: &impl DeviceView) {
-        let has_entries = self.has_entries(id);
-        let request = &mut self.pool[id];
-        if self.needs.translation_pages && request.pages.pages > 0 {
-            request.host.translation_page = device.translation_page(request.pages.first);
-        }
-        // A request without pages cannot hit a mapping; polled awareness counts its admission.
-        let updates = request.op != Op::Read;
-        let cached = self.needs.hits && self.awareness.classify(request.pages, updates, device);
-        request.host.hit = (cached || has_entries) && request.pages.pages > 0;
-    }
-
-    /// Cuts a write that covers several flash blocks, and admits its parts, which do not merge; returns whether the
-    /// request was such a write.
-    fn cut(&mut self, id: u32) -> bool {
-        let Lane { sched, ages, pending, .. } = &mut *self.lane;
-        self.blocks.cut(id, &mut self.pool, |part, pool| {
-            *pending += 1;
-            ages.push(part, pool);
-            sched.admit(part, pool);
-        })
     }
 
     /// Lets the scheduler decide which requests go next; returns the first of them, if there is one.

@@ -3,7 +3,7 @@
 use super::Arrivals;
 use crate::clock::NEVER;
 use crate::host::settings::Settings;
-use crate::request::{Pages, Paging, Pool, Request};
+use crate::request::{Asks, Pages, Paging, Pool, Request};
 use crate::util::Ring;
 use crate::workload::settings::Replay;
 use crate::workload::{Op, Record, Source, SourceError, SourceSummary};
@@ -39,7 +39,9 @@ impl Intake {
             self.paging.pages(op, offset, end)
         };
         let mut request = Request::new(number, arrival_ns, op, offset, size, pages);
-        request.mark.fua = flags & Record::FUA != 0;
+        if flags & Record::FUA != 0 {
+            request.mark.asks = Asks::Fua;
+        }
         request.pages.stream = stream;
         Some(request)
     }

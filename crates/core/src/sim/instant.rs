@@ -71,7 +71,7 @@ impl Simulation<'_> {
         let mut moved = self.device.advance(self.now_ns, &mut self.host.pool, &mut self.done);
         if self.seen.beside {
             moved |= self.beside(observer);
-            if !moved && self.nothing_comes() {
+            if !moved && self.nothing_begins() {
                 return Ok(());
             }
         }
@@ -92,11 +92,12 @@ impl Simulation<'_> {
         }
     }
 
-    /// Whether nothing comes from above now, so that an instant at which commands have only moved within the controller is
-    /// over.
-    fn nothing_comes(&self) -> bool {
+    /// Whether nothing comes from above now and no task of the device's own is due, so that an instant at which commands have
+    /// only moved within the controller is over.
+    fn nothing_begins(&self) -> bool {
         let takes = self.device.has_room() && (self.host.waiting() > 0 || self.feed.next_ns() <= self.now_ns);
-        !takes && self.feed.timer_ns() > self.now_ns
+        let alarm_ns = self.device.tasks.alarm_ns(self.now_ns.saturating_sub(1));
+        !takes && alarm_ns > self.now_ns && self.feed.timer_ns() > self.now_ns
     }
 
     /// Handles the controller and reports activity, in runs that have either; called once chips and buses have moved
@@ -150,7 +151,7 @@ impl Simulation<'_> {
         let Simulation { device, host, feed, ftl, done, now_ns, .. } = self;
         with_ftl!(ftl, ftl => {
             let Some(id) = host.next(*now_ns, feed, ftl)? else { return Ok(false) };
-            if host.pool[id].mark.entries {
+            if host.pool[id].mark.has_entries() {
                 device.carry(id, host.entries_of(id));
             }
             device.accept(id, *now_ns, &mut host.pool, ftl, done);

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ftlab_core::sim::Dispatch;
+use ftlab_core::workload::Op;
+
 /// Tracks for requests: requests that overlap in time are drawn on different tracks.
 #[derive(Debug, Default)]
 pub struct Lanes {
@@ -57,6 +60,13 @@ impl Senders {
     pub fn name(&self, stream: u16) -> String {
         let Some(names) = &self.names else { return String::new() };
         names.get(usize::from(stream)).cloned().unwrap_or_else(|| stream.to_string())
+    }
+
+    /// Returns the name of the tenant for whose request something is done; empty if it is for none: a read without pages
+    /// fetches mapping entries for the host.
+    pub fn name_for(&self, request: &Dispatch) -> String {
+        let for_host = request.op == Op::Read && request.pages == 0;
+        if for_host { String::new() } else { self.name(request.stream) }
     }
 
     /// Returns the lanes of a stream's sender.

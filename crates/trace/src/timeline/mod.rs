@@ -9,6 +9,7 @@
 mod encoder;
 mod lanes;
 mod names;
+mod numbers;
 mod perfetto;
 mod window;
 
@@ -144,7 +145,7 @@ impl Timeline {
                 (Name::Cells(activity.operation, activity.cause), Category::Cells(activity.operation))
             }
         };
-        let tenant = activity.request.map_or(String::new(), |request| self.senders.name(request.stream));
+        let tenant = activity.request.map_or(String::new(), |request| self.senders.name_for(&request));
         let on_bus = (stage != Stage::Cells).then(|| self.bus_track(u64::from(channel)));
         for track in [Some(self.lun_track(u64::from(lun), stage)), on_bus].into_iter().flatten() {
             self.drawn.events += 1;
@@ -177,7 +178,7 @@ impl Timeline {
             Service::DataOut => (Name::DataOut, Category::Link),
             Service::Answer => (Name::Answer, Category::Link),
         };
-        let tenant = self.senders.name(request.stream);
+        let tenant = self.senders.name_for(&request);
         let track = self.server_track(u64::from(server));
         self.drawn.events += 1;
         perfetto::begin(&mut self.message, from_ns, track, (name, category, &tenant), |args| {
@@ -353,27 +354,6 @@ impl Timeline {
             }
         }
         self.write();
-    }
-
-    fn bus_track(&self, channel: u64) -> u64 {
-        FIRST + u64::from(self.tracks.channels) + channel
-    }
-
-    /// Returns the track of a LUN's stage; transfers that may overlap with the work of the cells have a track of their
-    /// own.
-    fn lun_track(&self, lun: u64, stage: Stage) -> u64 {
-        let data = self.tracks.overlap && stage != Stage::Cells;
-        let behind = if data { self.tracks.luns.len() as u64 } else { 0 };
-        FIRST + 2 * u64::from(self.tracks.channels) + behind + lun
-    }
-
-    /// Returns the track of a direction of the link, or of a core.
-    fn server_track(&self, server: u64) -> u64 {
-        FIRST + 2 * u64::from(self.tracks.channels) + 2 * self.tracks.luns.len() as u64 + server
-    }
-
-    fn lane_track(&self, stream: u16, lane: u64) -> u64 {
-        self.server_track(self.tracks.controller.len() as u64) + self.senders.number(stream, lane)
     }
 
     /// Writes out what has been encoded.

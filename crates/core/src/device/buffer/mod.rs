@@ -201,7 +201,7 @@ impl Buffer {
     fn goes_past(&self, request: &Request) -> bool {
         let mark = request.mark;
         self.capacity == 0
-            || mark.coop | mark.begin | mark.end | mark.pad | (mark.fua && !self.own.protects())
+            || mark.coop | mark.begin | mark.end | mark.pad | (mark.fua() && !self.own.protects())
     }
 
     fn take_flush(&mut self, id: u32) -> Taken {

@@ -114,7 +114,7 @@ impl<T: Translation> Serve for PageMapped<T> {
         }
         let cause = if mark.pad { Cause::Pad } else { Cause::Host };
         let misses = self.write_one(request, at, cause, work);
-        if mark.fua && at + 1 == request.pages {
+        if mark.fua() && at + 1 == request.pages {
             self.program_begun(request, work);
         }
         misses
@@ -134,7 +134,7 @@ impl<T: Translation> Serve for PageMapped<T> {
 
     fn write_marked(&mut self, request: Pages, mark: Mark, work: &mut Work) -> u32 {
         let misses = self.write_for(request, if mark.pad { Cause::Pad } else { Cause::Host }, work);
-        if mark.fua {
+        if mark.fua() {
             self.program_begun(request, work);
         }
         misses

@@ -2,7 +2,7 @@
 
 use crate::config::units::BYTES;
 use crate::config::{Contradiction, Ignored};
-use crate::host::held::keys::Keys;
+use crate::host::held::keys::{Keys, MapPolicy};
 use crate::host::settings::Settings;
 use crate::request::Entry;
 
@@ -12,7 +12,7 @@ const OTHERS: [&str; 5] =
 
 /// Checks the sizes against each other, if the host holds entries.
 pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
-    let Keys { bytes, read_bytes, region_bytes, subregion_bytes, .. } = settings.host.map;
+    let Keys { bytes, read_bytes, region_bytes, subregion_bytes, policy, threshold, .. } = settings.host.map;
     if !settings.host.map.are_on(settings) {
         return Ok(());
     }
@@ -41,6 +41,13 @@ pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
             BYTES.format(of_region)
         );
         return fail("host.map_cache", message);
+    }
+    let pages = subregion_bytes / page;
+    if policy == MapPolicy::AccessCount && u64::from(threshold) > pages {
+        let message = format!(
+            "more reads than a subregion has pages (host.map_subregion), {pages}: counts are halved before they come to it"
+        );
+        return fail("host.map_threshold", message);
     }
     if read_bytes > subregion_bytes {
         let message = "longer than a subregion (host.map_subregion)";

@@ -140,8 +140,10 @@ pub(super) fn ignored(settings: &Settings, found: &mut Ignored) {
         let wrr = apart && host.arbiter == "wrr";
         let flin = settings.flash.parallel.order == Order::Flin;
         let closed = workload.replay == Replay::Closed;
-        let weighted = "weights count with host.queues per-tenant and host.arbiter \"wrr\"";
-        of_load.unless(wrr, &[path_of(name, "weight")], weighted);
+        let shares = !apart && host.scheduler == "bfq";
+        let weighted = "weights count with host.queues per-tenant and host.arbiter \"wrr\", and with host.queues shared \
+                        and host.scheduler \"bfq\"";
+        of_load.unless(wrr || shares, &[path_of(name, "weight")], weighted);
         let classed = "classes count with host.queues per-tenant and host.arbiter \"wrr\" or \"flin\", and with \
                        flash.order \"flin\"";
         of_load.unless(wrr || flin, &[path_of(name, "priority")], classed);

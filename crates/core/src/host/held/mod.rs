@@ -27,7 +27,7 @@ pub mod keys;
 use std::collections::VecDeque;
 
 use crate::host::settings::Settings;
-use crate::request::{Entry, Pages, Pool, Request};
+use crate::request::{Asks, Entry, Pages, Pool, Request};
 use crate::util::{Divider, List, Lru, NONE, Stat};
 use crate::workload::Op;
 use keys::{Keys, MapPolicy};
@@ -156,12 +156,19 @@ impl Held {
         self.is_short(request) && (first..first + pages).all(|lpn| self.entry(lpn).is_some())
     }
 
+    /// Gives a read its entries, if the host holds all of them.
+    fn hand_over(&self, request: &mut Request) {
+        if request.op == Op::Read && !request.mark.fua() {
+            request.mark.asks = if self.covers(request) { Asks::Entries } else { Asks::Nothing };
+        }
+    }
+
     /// Lets a request that goes to the device carry its entries, and notes what follows from it.
     pub(super) fn dispatch(&mut self, id: u32, pool: &mut Pool) {
-        pool[id].mark.entries = self.covers(&pool[id]);
+        self.hand_over(&mut pool[id]);
         let request = &pool[id];
         if self.is_short(request) {
-            self.read(request.pages, request.mark.entries);
+            self.read(request.pages, request.mark.has_entries());
         } else if matches!(request.op, Op::Write | Op::Trim) && request.pages.pages > 0 {
             self.change(request.pages);
         }
@@ -170,7 +177,7 @@ impl Held {
             let batch = request.host.batch;
             let mut at = pool.behind(id);
             while at != NONE && pool[at].host.batch == batch {
-                pool[at].mark.entries = self.covers(&pool[at]);
+                self.hand_over(&mut pool[at]);
                 at = pool.behind(at);
             }
         }
@@ -217,7 +224,7 @@ impl Held {
 
     /// Notes that a request has completed.
     pub(super) fn completed(&mut self, request: &Request) {
-        if self.keys.policy == MapPolicy::Lru && request.device.fetched && self.is_short(request) {
+        if self.keys.policy == MapPolicy::Lru && request.host.fetched && self.is_short(request) {
             for subregion in self.parts(request.pages) {
                 let part = &mut self.subregions[subregion as usize];
                 part.reads += 1;
@@ -290,7 +297,7 @@ impl Held {
             let count = self.subregion.get().min(self.lpns - first);
             let (offset, size) = (u64::from(first) * self.page_bytes, u64::from(count) * Entry::BYTES);
             let mut request = Request::new(0, now_ns, Op::Read, offset, size, Pages { first, ..Pages::NONE });
-            (request.mark.map, request.dispatch_ns) = (true, now_ns);
+            (request.mark.asks, request.dispatch_ns) = (Asks::Map, now_ns);
             return Some(pool.insert(request));
         }
         None

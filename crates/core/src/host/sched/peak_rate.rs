@@ -25,6 +25,8 @@ const FAR: u64 = 800;
 const SMALL: u64 = 64;
 /// The largest budget as long as nothing is known, sectors.
 pub(super) const DEFAULT_BUDGET: u64 = 16 * 1024;
+/// The largest budget that can be set, and so that is estimated, sectors.
+const MOST_BUDGET: u64 = 1 << 31;
 
 /// Whether a request is far from where another ended, and small; positions and sizes in sectors.
 pub(super) fn seeks(last: u64, sector: u64, sectors: u64) -> bool {
@@ -132,7 +134,8 @@ impl PeakRate {
         let part = 10 - weight;
         self.rate = (self.rate * (part - 1) / part + rate / part).max(1);
         if !self.is_set {
-            self.max_budget = (self.rate * 1000 * self.timeout_ms) >> SHIFT;
+            let sectors = (u128::from(self.rate * 1000) * u128::from(self.timeout_ms)) >> SHIFT;
+            self.max_budget = sectors.min(u128::from(MOST_BUDGET)) as u64;
         }
     }
 }

@@ -16,6 +16,8 @@ use crate::util::{NONE, Ordered};
 
 /// Shift of virtual time.
 const SHIFT: u32 = 22;
+/// From here on virtual time is counted from a later moment; the source lets it wrap around instead.
+const FAR: u64 = 1 << 60;
 
 /// Where a queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +157,33 @@ impl Shares {
     pub fn serve(&mut self, queue: u32, service: u64) {
         self.shares[queue as usize].service += service;
         self.vtime += span(service, self.sum);
+        if self.vtime > FAR {
+            self.begin_anew();
+        }
         self.forget_idle();
+    }
+
+    /// Moves the moment from which virtual time is counted to the earliest that still matters.
+    #[cold]
+    fn begin_anew(&mut self) {
+        let counts = self.shares.iter().filter(|share| share.place != Place::Out);
+        let base = counts.map(|share| share.start.min(share.finish)).fold(self.vtime, u64::min);
+        for (queue, share) in (0..).zip(&mut self.shares) {
+            share.start = share.start.saturating_sub(base);
+            share.finish = share.finish.saturating_sub(base);
+            match share.place {
+                Place::Active => {
+                    self.active.remove(queue);
+                    self.active.insert_from(queue, share.finish, share.start);
+                }
+                Place::Idle => {
+                    self.idle.remove(queue);
+                    self.idle.insert(queue, share.finish);
+                }
+                Place::Out | Place::Served => {}
+            }
+        }
+        self.vtime -= base;
     }
 
     /// Compares the trees with the shares; `waits` says whether a queue has requests and it is not its turn.
@@ -225,5 +253,32 @@ impl Shares {
             share.place = Place::Out;
             self.sum -= share.weight;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Virtual time passes far more than 64 bits hold here.
+    #[test]
+    fn shares_stay_in_the_ratio_of_weights_for_ever() {
+        const BUDGET: u64 = 1 << 31;
+        let mut shares = Shares::default();
+        let mut served = [0u64; 2];
+        for weight in [1, 3] {
+            let queue = shares.add(weight);
+            shares.of(queue).budget = BUDGET;
+            shares.activate(queue, false);
+        }
+        for _ in 0..20_000 {
+            let queue = shares.begin_turn().expect("both have requests");
+            shares.serve(queue, BUDGET);
+            served[queue as usize] += 1;
+            shares.requeue(queue, true);
+            shares.end_turn();
+            shares.of(queue).service = 0;
+        }
+        assert_eq!(served, [5000, 15_000]);
     }
 }
