@@ -114,25 +114,21 @@ pub struct Mark {
 
 impl Mark {
     /// Whether any mark is set.
-    #[inline]
     pub fn any(self) -> bool {
         self.coop | self.begin | self.end | self.pad | matches!(self.asks, Asks::Fua | Asks::Entries)
     }
 
     /// Whether the request is a write that completes when it would survive a power cut.
-    #[inline]
     pub fn fua(self) -> bool {
         self.asks == Asks::Fua
     }
 
     /// Whether the request carries mapping entries.
-    #[inline]
     pub fn has_entries(self) -> bool {
         self.asks == Asks::Entries
     }
 
     /// Whether the request reads mapping entries.
-    #[inline]
     pub fn reads_map(self) -> bool {
         self.asks == Asks::Map
     }
