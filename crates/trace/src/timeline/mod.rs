@@ -178,7 +178,7 @@ impl Timeline {
             Service::DataOut => (Name::DataOut, Category::Link),
             Service::Answer => (Name::Answer, Category::Link),
         };
-        let tenant = self.senders.name_for(&request);
+        let tenant = self.senders.name_for(request);
         let track = self.server_track(u64::from(server));
         self.drawn.events += 1;
         perfetto::begin(&mut self.message, from_ns, track, (name, category, &tenant), |args| {
