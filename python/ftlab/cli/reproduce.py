@@ -48,8 +48,8 @@ def reproduce(
 ) -> None:
     """Reproduce a paper's figures and tables, published against measured.
 
-    PAPER is map-plus, vios, coop, msftl, flin, beyond or devices (both ftlab's own), or all; FIGURE is fig9, table1
-    or the like, by default all of them. What each runs is in papers/PAPER/FIGURE.toml.
+    PAPER is map-plus, vios, coop, msftl, flin, beyond or devices (both ftlab's own), or all; FIGURE is fig9,
+    table1 or the like, by default all of them. What each runs is in papers/PAPER/FIGURE.toml.
 
     \b
     ftlab reproduce vios                      every figure and table

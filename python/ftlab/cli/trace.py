@@ -11,7 +11,7 @@ import click
 
 from ftlab._core import UserError
 from ftlab.cli import completing, options
-from ftlab.configs import keyword_overrides
+from ftlab.configs import keyword_overrides, load
 from ftlab.outputs import Output, check_distinct, write_report, write_stdout
 
 if TYPE_CHECKING:
