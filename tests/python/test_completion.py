@@ -69,6 +69,7 @@ def test_layouts_and_papers(cli: Cli) -> None:
         "beyond",
         "coop",
         "devices",
+        "flin",
         "map-plus",
         "msftl",
         "vios",
