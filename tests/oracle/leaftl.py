@@ -302,6 +302,8 @@ class Device:
             for group in self.cached:
                 self.groups[group].compact()
                 self.counts["compactions"] += 1
+            # A group may take up more once its segments are compacted.
+            self.make_room()
         if lpn not in self.waiting:
             self.waiting.append(lpn)
             self.left += 1
