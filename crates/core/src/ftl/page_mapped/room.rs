@@ -11,6 +11,10 @@
 //!   and the reserve block is erased (the collection is undone). A trim page in that block was written for the
 //!   collection, and is undone with it: the trimmed data is still in the victim.
 //!
+//! The erase of a superblock may be cut between its blocks. What is left of the victim counts for nothing either, but it
+//! may hold trimmed data that only the collection's trim page makes void, while the originals in its erased blocks are
+//! gone: it is erased, and the trim page stays in force.
+//!
 //! Either way there is an erased block again without any copying, so a cut during recovery leads to the same
 //! situation. Torn pages and unused pages of a closed block are like invalid ones: the argument of
 //! [`crate::ftl::log`] needs no more room for them, since live slots alone decide whether some closed block is
@@ -229,17 +233,30 @@ impl<'a> Scan<'a> {
 
     /// Chooses a block to erase from a range (with `kind`, a block of that log): one with nothing that counts, or the
     /// destination of a collection that is undone. Only in the `last` pass may the block hold trim pages that do not
-    /// count. `None` if there is no such block.
+    /// count, or data that counts for nothing because a trim page says so. `None` if there is no such block.
     fn make_one(&mut self, among: Range<u32>, kind: Option<Kind>, last: bool) -> Option<()> {
         let live = self.live();
         let mut empty = self.held(among.clone(), kind);
         empty.retain(|&block| live[block as usize] == 0);
         let states = |block: u32| self.trims().any(|trim| self.found.block_of(trim) == block);
         let silent = empty.iter().copied().find(|&block| !states(block));
-        let block =
-            silent.or_else(|| self.undo(among, kind)).or_else(|| empty.first().copied().filter(|_| last))?;
+        let block = silent
+            .or_else(|| self.undo(among.clone(), kind))
+            .or_else(|| empty.first().copied().filter(|_| last))
+            .or_else(|| last.then(|| self.void(among, kind, live)).flatten())?;
         self.give_up(block);
         Some(())
+    }
+
+    /// Returns a block of a range (with `kind`, of one log) in which trim pages elsewhere make everything void that would
+    /// count. `live` says for each block how much of it would.
+    fn void(&self, among: Range<u32>, kind: Option<Kind>, mut live: Vec<u32>) -> Option<u32> {
+        for (lpn, _) in self.trimmed() {
+            if let Some(version) = self.best[lpn as usize] {
+                live[self.found.block_of(&version) as usize] -= 1;
+            }
+        }
+        self.held(among, kind).into_iter().find(|&block| live[block as usize] == 0)
     }
 
     /// Returns the blocks of a range that are not erased; with `kind`, those of one log.
