@@ -40,6 +40,21 @@ def test_the_configuration_reference_is_current() -> None:
     assert text == ftlab.reference(), "run `make docs`"
 
 
+def test_the_keys_that_answer_questions_exist() -> None:
+    text = (ROOT / "docs" / "which-keys.md").read_text()
+    rows = re.findall(r"^\| (?!question|---)[^|]+ \| ([^|]+) \|", text, re.MULTILINE)
+    named = re.findall(r"`([^`]+)`", " ".join(rows))
+    heading, keys = "", {"preset", "seed"}
+    for line in ftlab.reference().splitlines():
+        heading = line[5:-2] if line.startswith("## `[") else heading
+        keys |= {f"{heading}.{name}" for name in re.findall(r"^\| `([^`]+)` \|", line)}
+    assert len(rows) > 30
+    assert sorted(set(named) - keys) == []
+    # No table of the file is without a question.
+    tables = {key.rpartition(".")[0] for key in keys} - {"", "tenant"}
+    assert sorted(tables - {key.rpartition(".")[0] for key in named}) == []
+
+
 def test_every_field_of_a_result_is_documented(trace: Path) -> None:
     asked = {f"results.{key}": "true" for key in ftlab.schema()["properties"]["results"]["properties"]}
     assert len(asked) == 4

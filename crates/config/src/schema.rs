@@ -154,7 +154,8 @@ pub fn components() -> Json {
 /// that each choice offers.
 pub fn reference_markdown() -> String {
     let mut text = String::from(
-        "<!-- Made from the key table by ftlab_config::reference_markdown; not edited by hand. -->\n\n# All configuration keys\n",
+        "<!-- Made from the key table by ftlab_config::reference_markdown; not edited by hand. -->\n\n# All configuration keys\n\n\
+         Which of them answer a question: [which keys](which-keys.md).\n",
     );
     for table in std::iter::once("").chain(catalog().tables.iter().map(String::as_str)) {
         let heading = if table.is_empty() { "Outside tables".into() } else { format!("`[{table}]`") };
