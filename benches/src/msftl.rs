@@ -107,8 +107,7 @@ impl Source for Chunks {
             size: CHUNK,
             line: 0,
             flags: 0,
-            stream: 0,
-        }))
+            stream: 0, latency_ns: Record::UNKNOWN }))
     }
 }
 

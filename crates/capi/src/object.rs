@@ -63,7 +63,7 @@ impl Object {
         let flags = if request.fua != 0 { Record::FUA } else { 0 };
         let stream = u16::try_from(request.stream).map_err(|_| Failure::unknown_stream(request.stream))?;
         let record =
-            Record { time_ns, op, offset: request.offset, size: request.size, line: 0, flags, stream };
+            Record { time_ns, op, offset: request.offset, size: request.size, line: 0, flags, stream, latency_ns: Record::UNKNOWN };
         self.submitted = self.simulation.submit(record)?;
         Ok(self.submitted)
     }

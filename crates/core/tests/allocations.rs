@@ -90,8 +90,7 @@ impl Source for Random {
             size: pages * 4096,
             line: 0,
             flags: 0,
-            stream: 0,
-        }))
+            stream: 0, latency_ns: Record::UNKNOWN }))
     }
 }
 

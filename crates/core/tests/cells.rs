@@ -111,8 +111,7 @@ fn a_word_line_is_programmed_once_it_is_complete() {
         size: 0,
         line: 0,
         flags: 0,
-        stream: 0,
-    });
+        stream: 0, latency_ns: Record::UNKNOWN });
     trace.extend(one_by_one(70_000_000, Op::Read, 5));
     let (report, found) = latencies(&word_lines(), trace);
     let whole = 500 + 3 * 4096 + 1_000_000;

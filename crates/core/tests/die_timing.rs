@@ -606,8 +606,7 @@ fn results_name_what_was_busy() {
         size: 4096,
         line: 0,
         flags: 0,
-        stream: 0,
-    };
+        stream: 0, latency_ns: Record::UNKNOWN };
     // Chips 0 and 1 are on channels 0 and 1, with two dies each: LPN 2 is on die 1 of chip 0.
     let (report, _) = checked(&both, vec![page(0, Op::Read), page(2, Op::Write)]);
     let used = &report.utilization;
@@ -640,8 +639,7 @@ fn results_count_what_overlapped() {
         size: 4096,
         line: 0,
         flags: 0,
-        stream: 0,
-    };
+        stream: 0, latency_ns: Record::UNKNOWN };
     let trace = vec![
         page(0, 0, Op::Write),
         page(0, 1, Op::Write),

@@ -54,8 +54,7 @@ fn workload(settings: &Settings, steps: &[(u8, u32)]) -> Vec<Record> {
         size: page,
         line: 0,
         flags: 0,
-        stream: 0,
-    };
+        stream: 0, latency_ns: Record::UNKNOWN };
     steps.iter().enumerate().map(record).collect()
 }
 

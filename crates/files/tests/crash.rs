@@ -44,8 +44,7 @@ fn requests_of(kind: Kind, stack: &Stack) -> Vec<Record> {
         size: done.size,
         line: 0,
         flags: 0,
-        stream: 0,
-    };
+        stream: 0, latency_ns: Record::UNKNOWN };
     log.0.iter().map(record).collect()
 }
 

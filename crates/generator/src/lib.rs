@@ -130,8 +130,7 @@ impl Source for Generator {
             size,
             line: self.made,
             flags: 0,
-            stream: 0,
-        }))
+            stream: 0, latency_ns: Record::UNKNOWN }))
     }
 
     fn locate(&self, record: &Record) -> String {

@@ -95,7 +95,7 @@ impl<R: Reader> Rows for Records<R> {
                 None | Some(Ok(Row::End)) => self.done = true,
                 Some(Ok(Row::Request { time_ns, op, offset, size })) => {
                     if offset.checked_add(size).is_some() {
-                        return Ok(Some(Record { time_ns, op, offset, size, line, flags: 0, stream: 0 }));
+                        return Ok(Some(Record { time_ns, op, offset, size, line, flags: 0, stream: 0, latency_ns: Record::UNKNOWN }));
                     }
                     self.bad(BEYOND)?;
                 }

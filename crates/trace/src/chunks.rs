@@ -115,7 +115,7 @@ impl ChunkRows {
             b'T' | b't' | 2 => Op::Trim,
             b'F' | b'f' | 3 => {
                 let line = self.row;
-                return Ok(Record { time_ns, op: Op::Flush, offset: 0, size: 0, line, flags: 0, stream });
+                return Ok(Record { time_ns, op: Op::Flush, offset: 0, size: 0, line, flags: 0, stream, latency_ns: Record::UNKNOWN });
             }
             other => {
                 return Err(format!("op is \"{}\", not R, W, T (trim) or F (flush)", other.escape_ascii()));
@@ -125,7 +125,7 @@ impl ChunkRows {
         let size = positive(self.chunk.size[at], "size")?;
         let known = if op == Op::Write { Record::FUA | Record::PREFLUSH } else { Record::PREFLUSH };
         let flags = self.chunk.flags.get(at).map_or(0, |flags| flags & known);
-        Ok(Record { time_ns, op, offset, size, line: self.row, flags, stream })
+        Ok(Record { time_ns, op, offset, size, line: self.row, flags, stream, latency_ns: Record::UNKNOWN })
     }
 }
 

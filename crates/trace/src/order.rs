@@ -111,8 +111,7 @@ mod tests {
             size: 1,
             line,
             flags: 0,
-            stream: 0,
-        });
+            stream: 0, latency_ns: Record::UNKNOWN });
         let mut order = Order::default();
         let next = || order.next(|| Ok(rows.next())).unwrap().map(|record| (record.time_ns, record.line));
         let found = std::iter::from_fn(next).collect();
@@ -151,8 +150,7 @@ mod tests {
                     size: 1,
                     line: 0,
                     flags: 0,
-                    stream: 0,
-                })),
+                    stream: 0, latency_ns: Record::UNKNOWN })),
                 None => Err(SourceError::Input("at fault".into())),
             })
         };

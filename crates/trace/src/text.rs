@@ -77,7 +77,7 @@ impl Row {
 
     /// Makes a request of a stream, with or without flags.
     pub(crate) fn streamed(time_ns: u64, op: Op, [offset, size]: [u64; 2], flags: u8, stream: u16) -> Row {
-        Row::of(Record { time_ns, op, offset, size, line: 0, flags, stream })
+        Row::of(Record { time_ns, op, offset, size, line: 0, flags, stream, latency_ns: Record::UNKNOWN })
     }
 
     /// Makes a request, with or without flags and stream.
@@ -225,7 +225,7 @@ fn sourced<P: Parser>(
     let Some((of, streams)) = sources else { return Ok(row) };
     let record = match row {
         Row::Request { time_ns, op, offset, size } => {
-            Record { time_ns, op, offset, size, line: 0, flags: 0, stream: 0 }
+            Record { time_ns, op, offset, size, line: 0, flags: 0, stream: 0, latency_ns: Record::UNKNOWN }
         }
         Row::Flagged(record) => record,
         other => return Ok(other),
@@ -275,8 +275,7 @@ impl<P: Parser> Rows for TextRows<P> {
                             size,
                             line: number,
                             flags: 0,
-                            stream: 0,
-                        }));
+                            stream: 0, latency_ns: Record::UNKNOWN }));
                     }
                     self.bad_line(BEYOND)?;
                 }

@@ -248,8 +248,7 @@ mod tests {
             size: 1,
             line: 0,
             flags: 0,
-            stream: 0,
-        };
+            stream: 0, latency_ns: Record::UNKNOWN };
         for second in [5, 5, 5, 5, 7, 6, 9] {
             spread.push(record(second));
         }

@@ -1,5 +1,6 @@
 //! The requests that enter the stack: block requests, from a trace or a generator (`ftlab-generator`).
 
+pub mod dependent;
 mod formats;
 mod scatter;
 pub mod settings;
@@ -51,6 +52,9 @@ pub struct Record {
     pub flags: u8,
     /// Stream: the tenant of the request, or the placement handle of its data; 0 for a request without a stream.
     pub stream: u16,
+    /// Time from arrival to completion when the request was recorded, ns; [`Record::UNKNOWN`] if that is not recorded,
+    /// or if nobody asked for it.
+    pub latency_ns: u64,
 }
 
 impl Record {
@@ -59,6 +63,8 @@ impl Record {
     /// A record with this flag requests a flush before it. Readers of traces deliver that flush as a request of its own
     /// and clear the flag; elsewhere it has no effect.
     pub const PREFLUSH: u8 = 2;
+    /// A latency that is not known.
+    pub const UNKNOWN: u64 = u64::MAX;
 }
 
 /// Why a source could not deliver its next record.

@@ -240,7 +240,7 @@ impl Engine {
         let time_ns = self.simulation.now_ns() + 1;
         let flags = if fua { Record::FUA } else { 0 };
         let stream = self.tickets[ticket].stream;
-        let record = Record { time_ns, op, offset, size: end - offset, line: 0, flags, stream };
+        let record = Record { time_ns, op, offset, size: end - offset, line: 0, flags, stream, latency_ns: Record::UNKNOWN };
         match self.simulation.submit(record) {
             Ok(number) => {
                 if let Some(recording) = &mut self.recording {

@@ -320,7 +320,7 @@ impl Engine {
         }
         if !self.is_off() {
             let time_ns = self.simulation.now_ns() + 1;
-            let flush = Record { time_ns, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0, stream: 0 };
+            let flush = Record { time_ns, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0, stream: 0, latency_ns: Record::UNKNOWN };
             let flushed = self.simulation.submit(flush).is_ok();
             self.simulation.run_until_idle(&mut self.heard)?;
             let failed = self.heard.answers.drain(..).any(|(_, failed, _)| failed);

@@ -183,11 +183,11 @@ impl Parser for Csv {
         let op = if fua { Op::Write } else { op_of(op_text)? };
         let stream = stream_of(stream_text)?;
         if op == Op::Flush {
-            return Ok(Row::of(Record { time_ns, op, offset: 0, size: 0, line: 0, flags: 0, stream }));
+            return Ok(Row::of(Record { time_ns, op, offset: 0, size: 0, line: 0, flags: 0, stream, latency_ns: Record::UNKNOWN }));
         }
         let (offset, size) = (whole(offset_text, "offset")?, whole(size_text, "size")?);
         let flags = (u8::from(fua) * Record::FUA) | flags_of(flags_text, op)?;
-        Ok(Row::of(Record { time_ns, op, offset, size, line: 0, flags, stream }))
+        Ok(Row::of(Record { time_ns, op, offset, size, line: 0, flags, stream, latency_ns: Record::UNKNOWN }))
     }
 
     fn prepare(&mut self, head: &[u8]) {
