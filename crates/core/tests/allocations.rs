@@ -83,14 +83,7 @@ impl Source for Random {
         };
         let pages = 1 + (self.state >> 16 & 3);
         let offset = (self.state >> 20) % (self.lpns - pages) * 4096;
-        Ok(Some(Record {
-            time_ns: self.time_ns,
-            op,
-            offset,
-            size: pages * 4096,
-            line: 0,
-            flags: 0,
-            stream: 0, latency_ns: Record::UNKNOWN }))
+        Ok(Some(Record { time_ns: self.time_ns, op, offset, size: pages * 4096, ..Record::FLUSH }))
     }
 }
 

@@ -42,9 +42,8 @@ fn requests_of(kind: Kind, stack: &Stack) -> Vec<Record> {
         op: done.op,
         offset: done.offset,
         size: done.size,
-        line: 0,
-        flags: 0,
-        stream: 0, latency_ns: Record::UNKNOWN };
+        ..Record::FLUSH
+    };
     log.0.iter().map(record).collect()
 }
 

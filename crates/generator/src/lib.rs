@@ -129,8 +129,8 @@ impl Source for Generator {
             offset,
             size,
             line: self.made,
-            flags: 0,
-            stream: 0, latency_ns: Record::UNKNOWN }))
+            ..Record::FLUSH
+        }))
     }
 
     fn locate(&self, record: &Record) -> String {

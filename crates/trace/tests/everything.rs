@@ -225,7 +225,7 @@ fn records(draw: &mut Draw, user_bytes: u64) -> Vec<Record> {
         next = at + size;
         let flags = if op == Op::Write && draw.random_range(0..10) == 0 { Record::FUA } else { 0 };
         let (offset, size) = if op == Op::Flush { (0, 0) } else { (at * 512, size * 512) };
-        Record { time_ns, op, offset, size, line: 0, flags, stream: 0, latency_ns: Record::UNKNOWN }
+        Record { time_ns, op, offset, size, flags, ..Record::FLUSH }
     };
     (0..count).map(record).collect()
 }

@@ -90,7 +90,7 @@ impl<'a> Replayed<'a> {
     ) -> Result<Replayed<'a>, SourceError> {
         let mut arrivals = Replayed {
             source,
-            next: Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0, stream: 0, latency_ns: Record::UNKNOWN },
+            next: Record::FLUSH,
             ended: false,
             due_ns: NEVER,
             arrived: 0,

@@ -65,6 +65,17 @@ impl Record {
     pub const PREFLUSH: u8 = 2;
     /// A latency that is not known.
     pub const UNKNOWN: u64 = u64::MAX;
+    /// A flush at time 0, of which a literal takes the fields that it does not state.
+    pub const FLUSH: Record = Record {
+        time_ns: 0,
+        op: Op::Flush,
+        offset: 0,
+        size: 0,
+        line: 0,
+        flags: 0,
+        stream: 0,
+        latency_ns: Record::UNKNOWN,
+    };
 }
 
 /// Why a source could not deliver its next record.
@@ -90,6 +101,8 @@ pub struct SourceSummary {
     pub notes: Vec<String>,
     /// Number of requests that the recorded clients had under way, if they waited for answers.
     pub waited: Option<u64>,
+    /// Whether the source is a recording of a live device that says when requests completed.
+    pub recording: bool,
 }
 
 /// A stream of requests in arrival order, whose memory does not grow with its length.
@@ -103,6 +116,15 @@ pub trait Source {
     /// # Errors
     /// Those of [`Source::next`].
     fn has_streams(&mut self) -> Result<bool, SourceError> {
+        Ok(false)
+    }
+
+    /// Whether this source delivers when requests completed ([`Record::latency_ns`]); asked as
+    /// [`Source::has_streams`] is.
+    ///
+    /// # Errors
+    /// Those of [`Source::next`].
+    fn has_completions(&mut self) -> Result<bool, SourceError> {
         Ok(false)
     }
 
