@@ -99,8 +99,9 @@ impl Arrivals for Dependent<'_> {
     fn summary(&self) -> SourceSummary {
         let mut summary = self.source.summary();
         if self.unknown > 0 {
+            let has = if self.unknown == 1 { "request has" } else { "requests have" };
             summary.notes.push(format!(
-                "{} requests have no recorded completion: in dependent replay, none waits for them",
+                "{} {has} no recorded completion, so that none waits for it in dependent replay",
                 self.unknown
             ));
         }
