@@ -19,7 +19,7 @@ PRESET = "map-plus"
 FRESH = ["flash.blocks_per_plane=1024", "device.precondition=none"]
 DEVICES = {
     "fresh, MAP+": FRESH,
-    "steady, MAP+": [FRESH[0], "device.precondition=random"],
+    "steady, MAP+": [FRESH[0], "device.precondition=steady"],
     "fresh, noop": [*FRESH, "host.scheduler=noop"],
     "fresh, a cache of 1 MiB": [*FRESH, "ftl.mapping_cache=1MiB"],
 }
@@ -70,11 +70,11 @@ def use(disk: Path, mount: Path) -> None:
 
 
 def live(values: list[str], folder: Path, recording: Path) -> dict[str, Any]:
-    """Returns the result of a live device on which SQLite ran; simulated time is free."""
+    """Returns the result of a live device on which SQLite ran, in real time."""
     mount, fuse, out = folder / "mnt", folder / "fuse", folder / "live.json"
     mount.mkdir(exist_ok=True)
     fuse.mkdir(exist_ok=True)
-    options = ["--time", "free", "--fuse", str(fuse), "--record", str(recording), "--json", str(out)]
+    options = ["--fuse", str(fuse), "--record", str(recording), "--json", str(out)]
     command = ftlab("serve", PRESET, *sets(values), *options)
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
