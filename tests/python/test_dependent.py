@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,8 +14,8 @@ import ftlab
 from front import Cli
 from oracle.dependent import Recorded, sent
 
-SMALL = {"flash.blocks_per_plane": 256, "device.precondition": "none"}
-DEVICES = {
+SMALL: dict[str, Any] = {"flash.blocks_per_plane": 256, "device.precondition": "none"}
+DEVICES: dict[str, dict[str, Any]] = {
     "as recorded": {},
     "slow": {"flash.program": "2ms", "flash.read": "200us"},
     "fast, many at a time": {"flash.program": "20us", "flash.channels": 4, "device.queue_depth": 16},
