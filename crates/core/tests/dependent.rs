@@ -16,7 +16,7 @@ struct Streams(std::vec::IntoIter<Record>);
 
 impl Source for Streams {
     fn next(&mut self) -> Result<Option<Record>, SourceError> {
-        Ok(self.0.next())
+        Source::next(&mut self.0)
     }
 
     fn has_streams(&mut self) -> Result<bool, SourceError> {
@@ -29,6 +29,8 @@ impl Source for Streams {
 struct Answers(Vec<(u64, u64)>);
 
 impl Observer for Answers {
+    fn complete(&mut self, _: &Completion) {}
+
     fn answer(&mut self, done: &Completion) {
         self.0.push((done.id, done.complete_ns));
     }
@@ -172,7 +174,7 @@ fn on_its_own_device_a_recording_repeats_itself() {
 #[test]
 fn a_replay_can_be_replayed() {
     let (fast, mut slow) = (small("dftl", 4), small("dftl", 4));
-    slow.flash.program = slow.flash.program.map(|ns| 3 * ns);
+    slow.flash.program = 900_000.into();
     let (trace, _) = recorded(&fast, &bursts(8, 800, fast.user_pages()));
     let mut settings = slow.clone();
     settings.workload.replay = Replay::Dependent;
