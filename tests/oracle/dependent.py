@@ -30,10 +30,14 @@ def sent(recording: Sequence[Recorded], completed: Sequence[int]) -> list[int]:
     found: list[int] = []
     last: dict[int, int] = {}
     for at, request in enumerate(recording):
-        before = [other for other in range(at) if recording[other].completed_before(request)]
-        ends = [recording[other].time_ns + (recording[other].latency_ns or 0) for other in before]
-        pause = request.time_ns - max(ends, default=0)
-        due = max((completed[other] for other in before), default=0) + pause
+        before = [each for each in recording[:at] if each.completed_before(request)]
+        pause = request.time_ns - max((each.time_ns + (each.latency_ns or 0) for each in before), default=0)
+        here = sorted(
+            end
+            for each, end in zip(recording[:at], completed, strict=False)
+            if each.stream == request.stream and each.latency_ns is not None
+        )
+        due = (here[len(before) - 1] if before else 0) + pause
         found.append(max(due, last.get(request.stream, 0)))
         last[request.stream] = found[-1]
     return found

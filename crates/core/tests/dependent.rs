@@ -1,4 +1,4 @@
-//! Dependent replay: a request waits for those that had completed before it was sent.
+//! Dependent replay: a request waits until as many have completed as had when it was recorded.
 
 use ftlab_conformance as common;
 
@@ -101,6 +101,15 @@ fn a_request_waits_for_all_that_had_completed() {
     let done = replayed(&one_by_one(), trace);
     let arrivals: Vec<_> = done.iter().map(|done| done.arrival_ns).collect();
     assert_eq!(arrivals, [0, 0, 2 * READ_NS + 5 * US, 2 * READ_NS + 5 * US]);
+}
+
+/// A client that keeps two requests under way does so here, though here they complete in another order.
+#[test]
+fn whichever_completes_first_counts() {
+    let trace = vec![read(0, 0, 100), read(0, 1, 50), read(52, 2, 60), read(103, 3, 10)];
+    let done = replayed(&one_by_one(), trace);
+    let arrivals: Vec<_> = done.iter().map(|done| done.arrival_ns).collect();
+    assert_eq!(arrivals, [0, 0, READ_NS + 2 * US, 2 * READ_NS + 3 * US]);
 }
 
 /// What had not completed is not waited for: the second request was sent while the first was under way.

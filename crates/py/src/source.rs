@@ -162,8 +162,7 @@ pub fn clients(settings: &Settings, user_bytes: u64) -> Result<Option<Clients>, 
 pub fn without_device(settings: &Settings, completions: Completions) -> Result<Opened, Fault> {
     let raised = Raised::default();
     let options = Options { completions, ..no_device(settings, &raised) };
-    let source = open_raising(settings, settings.user_bytes(), &options, None, &raised)?;
-    Ok(Opened { source, raised })
+    Ok(Opened { source: open_raising(settings, settings.user_bytes(), &options, None, &raised)?, raised })
 }
 
 /// Returns the reader's options for use without a device.

@@ -92,7 +92,7 @@ fn summary_json(watched: &Watched) -> String {
         .to_string()
 }
 
-/// Columns of some requests: ts_ns, op, offset, size, flags, stream and, if asked for, latency_ns (2^64 - 1: not known).
+/// Columns of some requests: ts_ns, op, offset, size, flags, stream and perhaps latency_ns (2^64 - 1: not known).
 type Columns = Vec<Column>;
 
 /// An iterator over a workload, in chunks of columns.

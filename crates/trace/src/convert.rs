@@ -6,7 +6,8 @@ use std::io::Write;
 use std::path::Path;
 
 /// Writes all requests of `source` to the file `out` as csv (`time_ns,op,offset,size`, `stream` where the source has
-/// streams, and `latency_ns` where it has completions; op WF for a write with FUA) and returns their number. The file appears once it is complete.
+/// streams, and `latency_ns` where it has completions; op WF for a write with FUA) and returns their number. The file
+/// appears once it is complete.
 ///
 /// # Errors
 /// The source's error, or [`SourceError::Input`] if the file cannot be written.

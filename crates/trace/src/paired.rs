@@ -34,7 +34,7 @@ pub(crate) fn paired(rows: Box<dyn Rows>, apart: bool, options: &Options) -> Box
 struct Paired {
     rows: Box<dyn Rows>,
     order: Order,
-    /// Requests that are held until the first of them has completed; each with the bytes that no completion has covered.
+    /// Requests that are held until the first of them has completed, each with the bytes that are not covered yet.
     held: VecDeque<(Record, u64)>,
     /// Number of requests that have left.
     passed: u64,

@@ -1,4 +1,4 @@
-//! Requests of a recording as they arrive in dependent replay: each waits for those that its sender had seen complete.
+//! Requests of a recording as they arrive in dependent replay: each waits until as many have completed as had then.
 
 use super::replay::{beyond, late};
 use super::{Arrivals, Intake, LATEST_NS};
@@ -71,7 +71,7 @@ impl<'a> Dependent<'a> {
     /// Lets no more requests arrive.
     pub fn end(&mut self) {
         self.over = true;
-        self.rule = Dependence::default();
+        self.rule.end();
     }
 
     /// Does what [`Arrivals::take`] does, for the request with this number.
@@ -80,7 +80,9 @@ impl<'a> Dependent<'a> {
         let request = self.intake.request(number, arrival_ns, &record);
         let request = request.ok_or_else(|| beyond(self.source, &record, self.intake.user_bytes))?;
         let id = pool.insert(request);
-        pool[id].tag = self.rule.send();
+        self.rule.send();
+        // The number of completions that it counts for: those of others are added as they become part of it.
+        pool[id].tag = u32::from(record.latency_ns != Record::UNKNOWN);
         self.arrived += 1;
         self.read()?;
         Ok(id)
@@ -127,11 +129,11 @@ impl Arrivals for Dependent<'_> {
 
     fn merged(&mut self, pending: &mut Request, taken: &Request) {
         self.merged += 1;
-        pending.tag = self.rule.join(pending.tag, taken.tag);
+        pending.tag += taken.tag;
     }
 
     #[inline]
     fn completed(&mut self, now_ns: u64, request: &Request) {
-        self.rule.complete(request.tag, now_ns);
+        (0..request.tag).for_each(|_| self.rule.complete(request.pages.stream, now_ns));
     }
 }

@@ -1,21 +1,21 @@
 //! When a request of a recording is sent on another device (`workload.replay = "dependent"`).
 //!
-//! A program sends a request once those that it waits for have completed and it has thought. A recording does not say
-//! which those are, but no request can have waited for one that had not completed when it was sent. So a request waits
-//! for all of its stream that had completed by then, and for the time that its sender took since the last of those
-//! completions. On the device of the recording, every request is therefore sent when it was recorded.
+//! A program sends a request once what it waits for has completed and it has thought. A recording does not say what
+//! that was, but it says how many requests had completed by then. So a request waits until as many of its stream have
+//! completed here, and then for the time that its sender took since the last of those completions. A client that keeps
+//! a fixed number under way does so here too, and one that waits for all it has sent waits for all of them. On the
+//! device of the recording, every request is sent when it was recorded.
 //!
-//! `hfplayer` (Haghdoost et al., "On the Accuracy and Scalability of Intensive I/O Workload Replay", FAST 2017) takes
-//! completions of a recording for dependences as well. Here the rule is simpler: nobody tells dependences that hold from
-//! those that only seem to.
+//! `hfplayer` (Haghdoost et al., "On the Accuracy and Scalability of Intensive I/O Workload Replay", FAST 2017) has the
+//! same end; it speculates which request depends on which. DEVIATIONS.md says why this rule only counts.
 
 use super::Record;
 use crate::clock::NEVER;
 use crate::util::{NONE, Slab};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
-/// The requests that have been read but not sent, and those whose completion may still matter.
+/// The requests that have been read but not sent, and the completions that those wait for.
 #[derive(Default)]
 pub struct Dependence {
     /// By stream.
@@ -30,14 +30,17 @@ pub struct Dependence {
 
 /// The requests of a stream.
 struct Chain {
-    /// Recorded completions after the arrival of the request that is next, the earliest first: the time, ns; whether it
-    /// is that of the arrival; and the slot.
-    later: BinaryHeap<Reverse<(u64, bool, u32)>>,
-    /// The last completion before that arrival, as recorded and here, ns; at the start, both are 0.
+    /// Recorded completions after the arrival of the request that is next, the earliest first: the time, ns, and whether
+    /// it is that of its own arrival.
+    later: BinaryHeap<Reverse<(u64, bool)>>,
+    /// Number of completions before that arrival, and the last of them, ns; at the start, both are 0.
+    before: u64,
     recorded_ns: u64,
+    /// Number of completions here, up to as many, and the last of them, ns.
+    passed: u64,
     here_ns: u64,
-    /// Number of completions before that arrival that are still to come here.
-    awaited: u32,
+    /// Completions here that are more than those, ns.
+    more: VecDeque<u64>,
     /// When the previous request was sent, ns: a stream keeps its order.
     sent_ns: u64,
     /// The first and the last of the requests that have not been sent.
@@ -45,24 +48,28 @@ struct Chain {
     last: u32,
 }
 
-/// A request from when it is read until both of its completions have passed.
+/// A request that has not been sent.
 #[derive(Clone, Copy)]
 struct Slot {
     record: Record,
     number: u64,
-    /// Before it is sent, the slot behind it in its stream; afterwards, the next one of the ring of those that complete
-    /// together.
+    /// The slot behind it in its stream.
     next: u32,
-    /// When it completed here, ns; [`NEVER`] before.
-    here_ns: u64,
-    /// Whether the next request of its stream waits for it.
-    awaited: bool,
 }
 
 impl Default for Chain {
     fn default() -> Chain {
-        let later = BinaryHeap::new();
-        Chain { later, recorded_ns: 0, here_ns: 0, awaited: 0, sent_ns: 0, first: NONE, last: NONE }
+        Chain {
+            later: BinaryHeap::new(),
+            before: 0,
+            recorded_ns: 0,
+            passed: 0,
+            here_ns: 0,
+            more: VecDeque::new(),
+            sent_ns: 0,
+            first: NONE,
+            last: NONE,
+        }
     }
 }
 
@@ -77,21 +84,17 @@ impl Dependence {
         let stream = record.stream;
         self.read += 1;
         self.waiting += 1;
-        let number = self.read;
-        let slot = self.slots.insert(Slot { record, number, next: NONE, here_ns: NEVER, awaited: false });
+        let slot = self.slots.insert(Slot { record, number: self.read, next: NONE });
         if self.chains.len() <= usize::from(stream) {
             self.chains.resize_with(usize::from(stream) + 1, Chain::default);
         }
         let chain = &mut self.chains[usize::from(stream)];
-        match chain.last {
-            NONE => {
-                (chain.first, chain.last) = (slot, slot);
-                self.consider(stream);
-            }
-            last => {
-                chain.last = slot;
-                self.slots[last].next = slot;
-            }
+        let last = std::mem::replace(&mut chain.last, slot);
+        if last == NONE {
+            chain.first = slot;
+            self.consider(stream);
+        } else {
+            self.slots[last].next = slot;
         }
     }
 
@@ -108,59 +111,42 @@ impl Dependence {
         Some(&self.slots[self.chains[usize::from(stream)].first].record)
     }
 
-    /// Sends the next request; returns its slot, or [`NONE`] if nothing waits for its completion.
-    pub fn send(&mut self) -> u32 {
-        let Some(Reverse((due_ns, _, stream))) = self.due.pop() else { return NONE };
+    /// Sends the next request, and returns it.
+    pub fn send(&mut self) -> Option<Record> {
+        let Reverse((due_ns, _, stream)) = self.due.pop()?;
         let chain = &mut self.chains[usize::from(stream)];
-        let slot = chain.first;
-        let Record { time_ns, latency_ns, .. } = self.slots[slot].record;
-        chain.sent_ns = due_ns;
-        chain.first = std::mem::replace(&mut self.slots[slot].next, slot);
-        if chain.first == NONE {
+        let Slot { record, next, .. } = self.slots[chain.first];
+        self.slots.release(chain.first);
+        self.waiting -= 1;
+        (chain.sent_ns, chain.first) = (due_ns, next);
+        if next == NONE {
             chain.last = NONE;
         }
-        self.waiting -= 1;
-        let known = latency_ns != Record::UNKNOWN;
-        if known {
-            chain.later.push(Reverse((time_ns.saturating_add(latency_ns), latency_ns == 0, slot)));
-        } else {
-            self.slots.release(slot);
+        if record.latency_ns != Record::UNKNOWN {
+            let complete_ns = record.time_ns.saturating_add(record.latency_ns);
+            chain.later.push(Reverse((complete_ns, record.latency_ns == 0)));
         }
         self.consider(stream);
-        if known { slot } else { NONE }
+        Some(record)
     }
 
-    /// Notes that the requests of one slot complete with those of another; returns the slot of all.
-    pub fn join(&mut self, one: u32, other: u32) -> u32 {
-        if one != NONE && other != NONE {
-            let first = self.slots[one].next;
-            self.slots[one].next = self.slots[other].next;
-            self.slots[other].next = first;
+    /// Drops the requests that have not been sent.
+    pub fn end(&mut self) {
+        self.due.clear();
+        self.waiting = 0;
+        for chain in &mut self.chains {
+            (chain.first, chain.last) = (NONE, NONE);
         }
-        if one == NONE { other } else { one }
     }
 
-    /// Notes that the requests of a slot complete now.
+    /// Notes that a request of a stream, whose completion was recorded, completes now.
     #[inline]
-    pub fn complete(&mut self, slot: u32, now_ns: u64) {
-        let mut at = slot;
-        while at != NONE {
-            let next = self.slots[at].next;
-            self.complete_one(at, now_ns);
-            at = if next == slot { NONE } else { next };
-        }
-    }
-
-    fn complete_one(&mut self, slot: u32, now_ns: u64) {
-        let Slot { record: Record { stream, .. }, awaited, .. } = self.slots[slot];
-        if !awaited {
-            self.slots[slot].here_ns = now_ns;
-            return;
-        }
-        self.slots.release(slot);
+    pub fn complete(&mut self, stream: u16, now_ns: u64) {
         let chain = &mut self.chains[usize::from(stream)];
-        chain.here_ns = chain.here_ns.max(now_ns);
-        chain.awaited -= 1;
+        if chain.passed == chain.before {
+            return chain.more.push_back(now_ns);
+        }
+        (chain.passed, chain.here_ns) = (chain.passed + 1, now_ns);
         self.schedule(stream);
     }
 
@@ -172,21 +158,16 @@ impl Dependence {
         }
         let arrival_ns = self.slots[chain.first].record.time_ns;
         // A request does not wait for one that arrived and completed at its own arrival: they were sent together.
-        while let Some(&Reverse((complete_ns, at_arrival, slot))) = chain.later.peek()
+        while let Some(&Reverse((complete_ns, at_arrival))) = chain.later.peek()
             && (complete_ns, at_arrival) <= (arrival_ns, false)
         {
             chain.later.pop();
-            chain.recorded_ns = complete_ns;
-            match self.slots[slot].here_ns {
-                NEVER => {
-                    self.slots[slot].awaited = true;
-                    chain.awaited += 1;
-                }
-                here_ns => {
-                    chain.here_ns = chain.here_ns.max(here_ns);
-                    self.slots.release(slot);
-                }
-            }
+            (chain.before, chain.recorded_ns) = (chain.before + 1, complete_ns);
+        }
+        while chain.passed < chain.before
+            && let Some(now_ns) = chain.more.pop_front()
+        {
+            (chain.passed, chain.here_ns) = (chain.passed + 1, now_ns);
         }
         self.schedule(stream);
     }
@@ -194,7 +175,7 @@ impl Dependence {
     /// Sets when the next request of a stream is sent, unless it waits for a completion.
     fn schedule(&mut self, stream: u16) {
         let chain = &self.chains[usize::from(stream)];
-        if chain.awaited == 0 && chain.first != NONE {
+        if chain.passed == chain.before && chain.first != NONE {
             let Slot { record, number, .. } = &self.slots[chain.first];
             let due_ns = chain.here_ns.saturating_add(record.time_ns - chain.recorded_ns);
             self.due.push(Reverse((due_ns.max(chain.sent_ns), *number, stream)));

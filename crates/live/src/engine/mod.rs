@@ -237,9 +237,8 @@ impl Engine {
         data: Option<Arc<[u8]>>,
         fua: bool,
     ) {
-        let time_ns = self.simulation.now_ns() + 1;
+        let (time_ns, stream) = (self.simulation.now_ns() + 1, self.tickets[ticket].stream);
         let flags = if fua { Record::FUA } else { 0 };
-        let stream = self.tickets[ticket].stream;
         let record = Record { time_ns, op, offset, size: end - offset, flags, stream, ..Record::FLUSH };
         match self.simulation.submit(record) {
             Ok(number) => {

@@ -217,7 +217,16 @@ impl Parser for Csv {
         let stream = stream_of(stream_text)?;
         let latency_ns = self.latency_of(latency_text)?;
         if op == Op::Flush {
-            return Ok(Row::of(Record { time_ns, op, offset: 0, size: 0, line: 0, flags: 0, stream, latency_ns }));
+            return Ok(Row::of(Record {
+                time_ns,
+                op,
+                offset: 0,
+                size: 0,
+                line: 0,
+                flags: 0,
+                stream,
+                latency_ns,
+            }));
         }
         let (offset, size) = (whole(offset_text, "offset")?, whole(size_text, "size")?);
         let flags = (u8::from(fua) * Record::FUA) | flags_of(flags_text, op)?;

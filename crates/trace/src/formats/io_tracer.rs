@@ -41,7 +41,13 @@ pub(crate) struct IoTracer {
 impl Default for IoTracer {
     fn default() -> IoTracer {
         let columns = header(BEFORE).expect("the columns have these names");
-        IoTracer { columns, named: false, completions: false, flagged: Flagged::default(), streams: Streams::default() }
+        IoTracer {
+            columns,
+            named: false,
+            completions: false,
+            flagged: Flagged::default(),
+            streams: Streams::default(),
+        }
     }
 }
 

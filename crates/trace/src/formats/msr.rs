@@ -5,8 +5,8 @@
 use super::{added_header, read_or_write};
 use crate::devices::Devices;
 use crate::fields::{Commas, ticks, whole};
-use crate::text::{Parser, Row, Trouble};
 use crate::options::Options;
+use crate::text::{Parser, Row, Trouble};
 use ftlab_core::settings::StreamsOf;
 use ftlab_core::workload::Record;
 

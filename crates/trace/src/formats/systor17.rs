@@ -6,8 +6,8 @@ use super::{Recognised, header_is, read_or_write};
 use crate::devices::Devices;
 use crate::fields::{Commas, time, whole};
 use crate::number::unit;
-use crate::text::{Parser, Row, Trouble};
 use crate::options::Options;
+use crate::text::{Parser, Row, Trouble};
 use ftlab_core::settings::StreamsOf;
 use ftlab_core::workload::Record;
 
