@@ -180,7 +180,7 @@ impl Source for Uniform {
         let lpn = ((self.state >> 32) * self.pages) >> 32;
         let op = if (self.state & 0xFFFF) * 10 < 7 * 0x1_0000 { Op::Write } else { Op::Read };
         let stream = if self.streams { u16::from(lpn * 2 >= self.pages) } else { 0 };
-        Ok(Some(Record { time_ns: 0, op, offset: lpn * 4096, size: 4096, line: 0, flags: 0, stream }))
+        Ok(Some(Record { op, offset: lpn * 4096, size: 4096, stream, ..Record::FLUSH }))
     }
 }
 

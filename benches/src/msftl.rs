@@ -100,15 +100,7 @@ impl Source for Chunks {
             }
         };
         self.next += 1;
-        Ok(Some(Record {
-            time_ns: 0,
-            op: Op::Write,
-            offset: chunk * CHUNK,
-            size: CHUNK,
-            line: 0,
-            flags: 0,
-            stream: 0,
-        }))
+        Ok(Some(Record { op: Op::Write, offset: chunk * CHUNK, size: CHUNK, ..Record::FLUSH }))
     }
 }
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ftlab._core import UserError
+from ftlab.traces import LATENCY
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,6 +17,8 @@ NAME = "data frame"
 """The name that configurations use for the trace of a frame."""
 
 _COLUMNS = ("ts_ns", "op", "offset", "size")
+_TYPES = {"ts_ns": "Int64", "op": "UInt8", "offset": "Int64", "size": "Int64", "flags": "UInt8"}
+_FURTHER = ("stream", LATENCY)
 _LETTERS = {"R": 0, "W": 1, "T": 2, "F": 3}
 _CHUNK_ROWS = 1 << 18
 
@@ -32,7 +35,8 @@ Frame: TypeAlias = ArrowStream
 them.
 
 ``time_ns`` may be used for ``ts_ns``. A column ``flags`` is optional (bit 0: FUA, bit 1: the device flushes
-before the request), and so is ``stream`` (up to 65535).
+before the request), and so are ``stream`` (up to 65535) and ``latency_ns`` (from arrival to completion, -1:
+not known), which dependent replay needs.
 """
 
 
@@ -47,7 +51,11 @@ def chunks(frame: Any) -> MakeChunks:
     def rows() -> Iterator[Columns]:
         for start in range(0, len(whole), _CHUNK_ROWS):
             piece = whole.slice(start, _CHUNK_ROWS)
-            yield tuple(column.to_numpy() for column in piece)
+            columns = {name: piece[name].to_numpy() for name in piece.columns}
+            if LATENCY in columns:
+                # Without streams their column is empty.
+                columns.setdefault("stream", piece[LATENCY][:0].to_numpy())
+            yield tuple(columns[name] for name in (*_TYPES, *_FURTHER) if name in columns)
 
     return rows
 
@@ -87,9 +95,8 @@ def _checked(frame: pl.DataFrame) -> pl.DataFrame:
         frame = frame.with_columns(codes.alias("op"))
     if "flags" not in frame.columns:
         frame = frame.with_columns(flags=pl.lit(0))
-    types = {"ts_ns": pl.Int64, "op": pl.UInt8, "offset": pl.Int64, "size": pl.Int64, "flags": pl.UInt8}
-    if "stream" in frame.columns:
-        types["stream"] = pl.Int64
+    types = {name: getattr(pl, kind) for name, kind in _TYPES.items()}
+    types |= {name: pl.Int64 for name in _FURTHER if name in frame.columns}
     return pl.DataFrame([_whole(frame[name], kind) for name, kind in types.items()])
 
 

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 SUFFIXES = (".csv", ".parquet")
 """The extensions of files that `convert_trace` and `generate_trace` can write."""
 
+LATENCY = "latency_ns"
+"""The column of the time from a request's arrival to its completion."""
+
 CHUNK_ROWS = 1 << 18
 """The number of rows that are read at a time, and that a row group of Parquet has."""
 
@@ -177,9 +180,10 @@ def convert(config: Config, output: Output, progress: Progress | None = None) ->
 
 def _convert_parquet(config: Config, output: Output, progress: Progress | None) -> dict[str, Any]:
     metadata = _provenance(config)
-    stream = _core.trace_chunks(config, CHUNK_ROWS, progress=progress)
+    stream = _core.trace_chunks(config, CHUNK_ROWS, completions=True, progress=progress)
+    schema = parquet_schema(stream.has_streams, stream.has_completions)
     with output.staged() as path, system_errors(path):
-        write_parquet(_stream_frames(stream), parquet_schema(stream.has_streams), path, metadata)
+        write_parquet(_stream_frames(stream), schema, path, metadata)
     summary: dict[str, Any] = json.loads(stream.summary())
     return summary
 
@@ -197,15 +201,15 @@ def recorded(output: Output | None, device: str) -> Iterator[str | None]:
 
 
 def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> None:
-    """Writes a recording's csv as Parquet, as `trace convert` does, with the column `outstanding`, and with
-    `stream` if clients could choose a stream.
+    """Writes a recording's csv as Parquet, as `trace convert` does, with the columns `outstanding` and
+    `latency_ns` (-1: not known), and with `stream` if clients could choose a stream.
     """
     import polars as pl
 
     numbers = dict.fromkeys(("offset", "size"), pl.UInt64)
     with rows.open(encoding="ascii") as lines:
         further = lines.readline().strip().split(",")[4:]
-    counts = dict.fromkeys(further, pl.UInt32)
+    counts = {name: pl.Int64 if name == LATENCY else pl.UInt32 for name in further}
     types: dict[str, Any] = {"time_ns": pl.UInt64, "op": pl.String, **numbers, **counts}
     codes = {**{letter: code for code, letter in enumerate(_OPS)}, "WF": _OPS.index("W")}
     op = pl.col("op")
@@ -214,7 +218,7 @@ def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> No
         op.replace_strict(codes, return_dtype=pl.UInt8),
         *numbers,
         (op == "WF").cast(pl.UInt32).alias("flags"),
-        *further,
+        *(pl.col(name).fill_null(-1) if name == LATENCY else name for name in further),
     )
     with system_errors(target):
         _interruptibly(lambda: frame.sink_parquet(target, metadata=metadata, row_group_size=CHUNK_ROWS))
@@ -239,22 +243,29 @@ def _provenance(config: Config) -> dict[str, str]:
     return {"source_format": layout, "source_sha256": digest, "source": path.name}
 
 
-def parquet_schema(streams: bool) -> dict[str, Any]:
-    """Returns the columns of a trace in Parquet and their types; ``streams`` adds that of streams."""
+def parquet_schema(streams: bool, completions: bool = False) -> dict[str, Any]:
+    """Returns the columns of a trace in Parquet and their types; ``streams`` adds that of streams, and
+    ``completions`` that of latencies (-1: not known).
+    """
     import polars as pl
 
     schema = {"ts_ns": pl.UInt64, "op": pl.UInt8, "offset": pl.UInt64, "size": pl.UInt64, "flags": pl.UInt32}
-    return schema | {"stream": pl.UInt32} if streams else schema
+    schema |= {"stream": pl.UInt32} if streams else {}
+    return schema | ({LATENCY: pl.Int64} if completions else {})
 
 
 def _stream_frames(stream: _core.TraceChunks) -> Iterator[pl.DataFrame]:
     import numpy as np
     import polars as pl
 
-    schema = parquet_schema(stream.has_streams)
+    schema = parquet_schema(stream.has_streams, stream.has_completions)
+    names = [*parquet_schema(streams=True), LATENCY]
     for columns in stream:
-        # Without streams, the last column is left out.
-        yield pl.DataFrame(dict(zip(schema, (np.asarray(column) for column in columns), strict=False)))
+        found = {name: np.asarray(column) for name, column in zip(names, columns, strict=False)}
+        if LATENCY in found:
+            # What is not known has all bits set, which is -1 once it is signed.
+            found[LATENCY] = found[LATENCY].view(np.int64)
+        yield pl.DataFrame({name: found[name] for name in schema})
 
 
 def write_parquet(

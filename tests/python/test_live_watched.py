@@ -203,7 +203,11 @@ def test_a_parquet_recording_replays_to_the_same_result(tmp_path: Path, cli: Cli
     (tmp_path / "a.csv").write_text("time_ns,op,offset,size\n0,W,0,4096\n")
     cli.ok("trace", "convert", str(tmp_path / "a.csv"), str(tmp_path / "a.parquet"))
     converted = pl.read_parquet_schema(tmp_path / "a.parquet")
-    assert pl.read_parquet_schema(recording) == {**converted, "outstanding": pl.UInt32}
+    assert pl.read_parquet_schema(recording) == {
+        **converted,
+        "outstanding": pl.UInt32,
+        "latency_ns": pl.Int64,
+    }
     assert not list(tmp_path.glob(".recording*"))
 
 

@@ -66,7 +66,7 @@ impl Source for Uniform {
         let op = if self.below(10) < 7 { Op::Write } else { Op::Read };
         let time_ns = self.made * self.gap_ns;
         self.made += 1;
-        Ok(Some(Record { time_ns, op, offset, size: count * PAGE, line: 0, flags: 0, stream: 0 }))
+        Ok(Some(Record { time_ns, op, offset, size: count * PAGE, ..Record::FLUSH }))
     }
 }
 

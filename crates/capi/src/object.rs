@@ -62,8 +62,15 @@ impl Object {
         let time_ns = if request.at_ns == FTLAB_NOW { self.simulation.now_ns() } else { request.at_ns };
         let flags = if request.fua != 0 { Record::FUA } else { 0 };
         let stream = u16::try_from(request.stream).map_err(|_| Failure::unknown_stream(request.stream))?;
-        let record =
-            Record { time_ns, op, offset: request.offset, size: request.size, line: 0, flags, stream };
+        let record = Record {
+            time_ns,
+            op,
+            offset: request.offset,
+            size: request.size,
+            flags,
+            stream,
+            ..Record::FLUSH
+        };
         self.submitted = self.simulation.submit(record)?;
         Ok(self.submitted)
     }

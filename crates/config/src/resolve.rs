@@ -275,6 +275,11 @@ impl Resolved {
         set.map(|Contradiction { key, message }| format!("{key}: {message}")).collect()
     }
 
+    /// Whether the user has set a key.
+    pub fn is_stated(&self, key: &str) -> bool {
+        self.layers.is_by_user(key)
+    }
+
     /// Returns the keys that a saved state of the device depends on, with their values as in a file.
     pub fn state_identity(&self) -> BTreeMap<String, String> {
         let keys = self.values.iter().filter(|(path, _)| shapes_state(path));

@@ -185,7 +185,7 @@ pub fn hybrid_device(kind: &str, pages_per_block: u32, user: u32, logs: u32) -> 
 
 /// Makes a request of `count` whole pages of `page` bytes.
 pub fn pages(time_ns: u64, op: Op, page: u64, lpn: u64, count: u64) -> Record {
-    Record { time_ns, op, offset: lpn * page, size: count * page, line: 0, flags: 0, stream: 0 }
+    Record { time_ns, op, offset: lpn * page, size: count * page, ..Record::FLUSH }
 }
 
 /// Makes bursts of reads and writes of one to six pages of 4 KiB over the first `lpns` pages.

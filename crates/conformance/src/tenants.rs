@@ -32,7 +32,7 @@ pub fn shared(settings: &Settings, loads: &[Vec<Record>]) -> (Report, Vec<Comple
     let mut senders = Vec::new();
     for (number, (load, range)) in (0..).zip(loads.iter().zip(&ranges)) {
         let own = &settings.tenants.0[usize::from(number)];
-        let start_ns = if own.workload.replay == Replay::Open { own.own.start_ns } else { 0 };
+        let start_ns = if own.workload.replay != Replay::Closed { own.own.start_ns } else { 0 };
         let load: Box<dyn Source + Send> = Box::new(load.clone().into_iter());
         senders.push(Sender::Source(Box::new(Placed::new(load, range.from, start_ns, number))));
     }

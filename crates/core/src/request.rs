@@ -213,7 +213,7 @@ pub struct Request {
     /// the controller ([`crate::device::own`], [`crate::device::controller`]).
     pub task: u8,
     /// A tag whose meaning depends on the feed of the host: for a replayed request, the number of others that became
-    /// part of it; for one from the file host, its first block I/O; for a submitted one, its last submission.
+    /// part of it (in dependent replay, the number of recorded completions that it stands for); for one from the file host, its first block I/O; for a submitted one, its last submission.
     pub tag: u32,
     /// What the host keeps about the request.
     pub host: HostSide,

@@ -83,15 +83,9 @@ impl Source for Random {
         };
         let pages = 1 + (self.state >> 16 & 3);
         let offset = (self.state >> 20) % (self.lpns - pages) * 4096;
-        Ok(Some(Record {
-            time_ns: self.time_ns,
-            op,
-            offset,
-            size: pages * 4096,
-            line: 0,
-            flags: 0,
-            stream: 0,
-        }))
+        let latency_ns = 300_000 + (self.state >> 40 & 0xf_ffff);
+        let (time_ns, size) = (self.time_ns, pages * 4096);
+        Ok(Some(Record { time_ns, op, offset, size, latency_ns, ..Record::FLUSH }))
     }
 }
 
@@ -171,6 +165,7 @@ fn the_steady_state_allocates_nothing() {
             for (channels, transfer_ps, replay, by) in [
                 (1, 0, Replay::Open, "noop"),
                 (4, 10_000, Replay::Closed, "noop"),
+                (4, 10_000, Replay::Dependent, "noop"),
                 (4, 10_000, Replay::Closed, "piq"),
                 (4, 0, Replay::Closed, "vios"),
                 (4, 10_000, Replay::Closed, "direct"),

@@ -299,7 +299,7 @@ proptest! {
             let size = size.min(user);
             let op = match op { 0..2 => Op::Read, 2..8 => Op::Write, 8 => Op::Trim, _ => Op::Flush };
             let offset = u64::from(at) % (user - size + 1);
-            Record { time_ns, op, offset, size: if op == Op::Flush { 0 } else { size }, line: 0, flags: 0, stream: 0 }
+            Record { time_ns, op, offset, size: if op == Op::Flush { 0 } else { size }, ..Record::FLUSH }
         }).collect();
         let count = trace.len() as u64;
         let mut log = Log::default();

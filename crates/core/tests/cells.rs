@@ -104,15 +104,7 @@ fn word_lines() -> Settings {
 #[test]
 fn a_word_line_is_programmed_once_it_is_complete() {
     let mut trace = one_by_one(0, Op::Write, 5);
-    trace.push(Record {
-        time_ns: 60_000_000,
-        op: Op::Flush,
-        offset: 0,
-        size: 0,
-        line: 0,
-        flags: 0,
-        stream: 0,
-    });
+    trace.push(Record { time_ns: 60_000_000, ..Record::FLUSH });
     trace.extend(one_by_one(70_000_000, Op::Read, 5));
     let (report, found) = latencies(&word_lines(), trace);
     let whole = 500 + 3 * 4096 + 1_000_000;

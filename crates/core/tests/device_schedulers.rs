@@ -313,18 +313,10 @@ fn random_trace(random: &mut Xoshiro256PlusPlus, requests: u64, lpns: u64, wides
         let count = random.random_range(1..=widest);
         let first = random.random_range(0..lpns - count);
         match random.random_range(0..40) {
-            0 => Record { time_ns, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0, stream: 0 },
+            0 => Record { time_ns, ..Record::FLUSH },
             1 => pages(time_ns, Op::Trim, 4096, first, count),
             // A trim that covers no whole page touches no chip.
-            2 => Record {
-                time_ns,
-                op: Op::Trim,
-                offset: first * 4096 + 5,
-                size: 100,
-                line: 0,
-                flags: 0,
-                stream: 0,
-            },
+            2 => Record { time_ns, op: Op::Trim, offset: first * 4096 + 5, size: 100, ..Record::FLUSH },
             3..20 => pages(time_ns, Op::Read, 4096, first, count),
             _ => pages(time_ns, Op::Write, 4096, first, count),
         }

@@ -134,7 +134,7 @@ fn the_queue_of_the_device_bounds_what_it_holds() {
 #[test]
 fn a_flush_waits_for_what_was_issued_before() {
     let two = device(2, 1, 0);
-    let flush = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0, stream: 0 };
+    let flush = Record::FLUSH;
     assert_eq!(completions(&two, vec![write(0), flush, read(1)]), [PROGRAM, PROGRAM, PROGRAM + READ]);
 }
 
@@ -143,7 +143,7 @@ fn a_flush_waits_for_what_was_issued_before() {
 fn small_logical_pages_gather_in_the_page_buffer() {
     let mut settings = device(1, 1, 0);
     settings.flash.page_bytes = 16_384;
-    let flush = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0, stream: 0 };
+    let flush = Record::FLUSH;
     let trace = vec![write(0), write(9), write(5), read(9), write(7), read(9), write(1), flush, flush];
     let (report, rows) = checked(&settings, trace);
     let done: Vec<u64> = rows.iter().map(|c| c.complete_ns).collect();
@@ -184,7 +184,7 @@ fn fua_does_not_wait_in_the_page_buffer() {
 #[test]
 fn partial_writes_read_first_if_asked_to() {
     let mut settings = device(1, 1, 0);
-    let part = Record { time_ns: 0, op: Op::Write, offset: 512, size: 4096, line: 0, flags: 0, stream: 0 };
+    let part = Record { op: Op::Write, offset: 512, size: 4096, ..Record::FLUSH };
     assert_eq!(completions(&settings, vec![part]), [2 * PROGRAM]);
     settings.ftl.partial_write = PartialWrite::Rmw;
     // Regression: the device once read pages that had never been written.

@@ -599,15 +599,7 @@ fn free_planes_of_a_die_are_bound_together() {
 fn results_name_what_was_busy() {
     let mut both = with_bus(&chip(2, 1, interleaved()));
     both.flash.channels = 2;
-    let page = |lpn: u64, op| Record {
-        time_ns: 0,
-        op,
-        offset: lpn * 4096,
-        size: 4096,
-        line: 0,
-        flags: 0,
-        stream: 0,
-    };
+    let page = |lpn: u64, op| Record { op, offset: lpn * 4096, size: 4096, ..Record::FLUSH };
     // Chips 0 and 1 are on channels 0 and 1, with two dies each: LPN 2 is on die 1 of chip 0.
     let (report, _) = checked(&both, vec![page(0, Op::Read), page(2, Op::Write)]);
     let used = &report.utilization;
@@ -633,15 +625,8 @@ fn results_count_what_overlapped() {
         ..planes(MultiPlane::Free)
     };
     let settings = with_bus(&chip(1, 2, all));
-    let page = |time_ns, lpn: u64, op| Record {
-        time_ns,
-        op,
-        offset: lpn * 4096,
-        size: 4096,
-        line: 0,
-        flags: 0,
-        stream: 0,
-    };
+    let page =
+        |time_ns, lpn: u64, op| Record { time_ns, op, offset: lpn * 4096, size: 4096, ..Record::FLUSH };
     let trace = vec![
         page(0, 0, Op::Write),
         page(0, 1, Op::Write),

@@ -98,8 +98,7 @@ fn a_word_line_takes_the_energy_of_one_program() {
     settings.energy.program = ByPageType::energies(&[100 * UJ]);
     settings.energy.transfer_fj = PJ;
     let mut trace = one_by_one(0, Op::Write, 7);
-    let flush =
-        Record { time_ns: 100_000_000, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0, stream: 0 };
+    let flush = Record { time_ns: 100_000_000, ..Record::FLUSH };
     trace.push(flush);
     let (report, energy) = run(&settings, trace);
     assert_eq!([Cause::Host, Cause::Pad].map(|cause| report.flash.programs[cause]), [7, 2]);

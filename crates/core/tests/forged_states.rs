@@ -188,7 +188,7 @@ fn requests(settings: &Settings, draw: &mut Draw) -> Vec<Record> {
         let op = [Op::Read, Op::Read, Op::Write, Op::Write, Op::Write, Op::Write, Op::Trim, Op::Flush];
         let op = op[draw.random_range(0..op.len())];
         let size = if op == Op::Flush { 0 } else { draw.random_range(1..6000).min(user) };
-        Record { time_ns, op, offset: draw.random_range(0..=user - size), size, line: 0, flags: 0, stream: 0 }
+        Record { time_ns, op, offset: draw.random_range(0..=user - size), size, ..Record::FLUSH }
     };
     (0..200).map(&mut request).collect()
 }

@@ -207,7 +207,7 @@ proptest! {
             let size = size.min(user);
             let op = match op { 0..3 => Op::Read, 3..8 => Op::Write, 8 => Op::Trim, _ => Op::Flush };
             let size = if op == Op::Flush { 0 } else { size };
-            Record { time_ns, op, offset: u64::from(at) % (user - size + 1), size, line: 0, flags: 0, stream: 0 }
+            Record { time_ns, op, offset: u64::from(at) % (user - size + 1), size, ..Record::FLUSH }
         }).collect();
         let text = |prepared| {
             let report = run_prepared(&settings, prepared, &mut trace.clone().into_iter(), &mut ());
@@ -246,15 +246,7 @@ fn a_worn_out_device_turns_read_only() {
         let mut trace: Vec<_> = (0..20_000u64)
             .map(|n| common::pages(n * 1_000_000, Op::Write, 4096, n * 7919 % 236, 1 + n % 5))
             .collect();
-        trace.push(Record {
-            time_ns: 30_000_000_000,
-            op: Op::Flush,
-            offset: 0,
-            size: 0,
-            line: 0,
-            flags: 0,
-            stream: 0,
-        });
+        trace.push(Record { time_ns: 30_000_000_000, ..Record::FLUSH });
         trace.push(common::pages(30_000_000_000, Op::Trim, 4096, 0, 4));
         trace.push(common::pages(30_000_000_000, Op::Read, 4096, 0, 200));
         let report = run(&settings, &mut trace.into_iter(), &mut (), true).expect("every invariant holds");

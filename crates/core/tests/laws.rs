@@ -101,7 +101,7 @@ fn a_flush_in_a_batch_prefetches_nothing() {
         let mut settings = small("dftl", 1);
         settings.host.scheduler = scheduler.into();
         settings.host.awareness = AwarenessKind::None;
-        let flush = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0, stream: 0 };
+        let flush = Record::FLUSH;
         let (report, done) = checked(&settings, vec![flush, pages(0, Op::Read, 4096, 3, 1), flush]);
         assert_eq!((report.mapping.prefetches, done.len()), (1, 3), "{scheduler}");
     }

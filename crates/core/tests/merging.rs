@@ -128,7 +128,7 @@ proptest! {
             // sectors.
             let offset = 512 * PAGE - 48 * 2048 + at * 2048;
             let (offset, size) = if op == Op::Flush { (0, 0) } else { (offset, size * 512) };
-            Record { time_ns, op, offset, size, line: 0, flags: 0, stream: 0 }
+            Record { time_ns, op, offset, size, ..Record::FLUSH }
         }).collect();
         for scheduler in sched::choices() {
             let mut settings = merging(scheduler.name, 64 << 10);

@@ -147,7 +147,7 @@ fn write(time_ns: u64, lpn: u64) -> Record {
     pages(time_ns, Op::Write, 4096, lpn, 1)
 }
 
-const FLUSH: Record = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0, stream: 0 };
+const FLUSH: Record = Record::FLUSH;
 
 /// Four writes to two units: the fourth carries the flush, which programs one page and reads no source page. Four more
 /// writes go to one of those units, another unit of the same page and two new units: the flush reads one source page

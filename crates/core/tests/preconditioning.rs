@@ -52,9 +52,7 @@ fn workload(settings: &Settings, steps: &[(u8, u32)]) -> Vec<Record> {
         op: op(step),
         offset: u64::from(at) % settings.user_pages() * page,
         size: page,
-        line: 0,
-        flags: 0,
-        stream: 0,
+        ..Record::FLUSH
     };
     steps.iter().enumerate().map(record).collect()
 }

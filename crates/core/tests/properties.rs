@@ -85,7 +85,7 @@ proptest! {
             time_ns += if op % 3 == 0 { gap } else { 0 };
             let size = size.min(user);
             let op = match op { 0..4 => Op::Read, 4..8 => Op::Write, 8 => Op::Trim, _ => Op::Flush };
-            Record { time_ns, op, offset: u64::from(at) % (user - size + 1), size: if op == Op::Flush { 0 } else { size }, line: 0, flags: 0, stream: 0 }
+            Record { time_ns, op, offset: u64::from(at) % (user - size + 1), size: if op == Op::Flush { 0 } else { size }, ..Record::FLUSH }
         }).collect();
         let count = trace.len() as u64;
         let report = run(&settings, &mut trace.into_iter(), &mut (), true).expect("every invariant holds");

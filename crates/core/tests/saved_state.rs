@@ -46,7 +46,7 @@ fn run(settings: &Settings, prepared: Prepared, steps: &[(u8, u32, u64)]) -> Str
         };
         let offset = u64::from(at) % (user - size + 1);
         let size = if op == Op::Flush { 0 } else { size };
-        Record { time_ns: index as u64 * 50_000, op, offset, size, line: 0, flags: 0, stream: 0 }
+        Record { time_ns: index as u64 * 50_000, op, offset, size, ..Record::FLUSH }
     });
     let mut records = records.collect::<Vec<_>>().into_iter();
     let report = run_prepared(settings, prepared, &mut records, &mut ()).expect("every invariant holds");

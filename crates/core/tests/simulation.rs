@@ -258,8 +258,7 @@ fn what_is_wrong_changes_nothing() {
     simulation.advance(1_000, &mut ()).unwrap();
     assert!(matches!(simulation.advance(u64::MAX, &mut ()), Err(RunError::Late(u64::MAX))));
     let user_bytes = settings.user_bytes();
-    let read =
-        |time_ns, offset, size| Record { time_ns, op: Op::Read, offset, size, line: 0, flags: 0, stream: 0 };
+    let read = |time_ns, offset, size| Record { time_ns, op: Op::Read, offset, size, ..Record::FLUSH };
     let before = json(&simulation.report());
     for (record, error) in [
         (read(999, 0, 4096), SubmitError::Past { at_ns: 999, now_ns: 1_000 }),

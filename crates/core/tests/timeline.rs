@@ -61,7 +61,7 @@ fn trace(settings: &Settings, requests: u64) -> Vec<Record> {
         };
         let page = u64::from(settings.ftl.logical_page_bytes);
         let (offset, size) = if op == Op::Flush { (0, 0) } else { (lpn * page, count * page) };
-        records.push(Record { time_ns, op, offset, size, line: 0, flags: 0, stream: 0 });
+        records.push(Record { time_ns, op, offset, size, ..Record::FLUSH });
     }
     records
 }

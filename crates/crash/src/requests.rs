@@ -62,7 +62,7 @@ impl Source for Requests {
         };
         let (time_ns, line) = (self.time_ns, self.made);
         if op == Op::Flush {
-            return Ok(Some(Record { time_ns, op, offset: 0, size: 0, line, flags: 0, stream: 0 }));
+            return Ok(Some(Record { time_ns, op, line, ..Record::FLUSH }));
         }
         let region = if self.draw(3) < 2 { self.pages.div_ceil(5) } else { self.pages };
         let first = self.draw(region);
@@ -76,7 +76,7 @@ impl Source for Requests {
             size: count * self.page,
             line,
             flags,
-            stream: 0,
+            ..Record::FLUSH
         }))
     }
 }

@@ -35,7 +35,7 @@ pub fn run_tenants(
         senders.push(match load {
             Load::Source(source) => {
                 // A closed replay has no times.
-                let start_ns = if tenant.workload.replay == Replay::Open { tenant.own.start_ns } else { 0 };
+                let start_ns = if tenant.workload.replay != Replay::Closed { tenant.own.start_ns } else { 0 };
                 Sender::Source(Box::new(Placed::new(source, range.from, start_ns, number)))
             }
             Load::Clients(clients) => {

@@ -370,8 +370,8 @@ proptest! {
                 let size = (size / 512 * 512).max(512).min(user);
                 let offset = offset / 512 * 512 % (user - size + 512);
                 match op {
-                    Op::Flush => Record { time_ns, op, offset: 0, size: 0, line: 0, flags: 0, stream: 0 },
-                    _ => Record { time_ns, op, offset, size, line: 0, flags: 0, stream: 0 },
+                    Op::Flush => Record { time_ns, op, ..Record::FLUSH },
+                    _ => Record { time_ns, op, offset, size, ..Record::FLUSH },
                 }
             })
             .collect();

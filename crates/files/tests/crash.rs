@@ -42,9 +42,7 @@ fn requests_of(kind: Kind, stack: &Stack) -> Vec<Record> {
         op: done.op,
         offset: done.offset,
         size: done.size,
-        line: 0,
-        flags: 0,
-        stream: 0,
+        ..Record::FLUSH
     };
     log.0.iter().map(record).collect()
 }

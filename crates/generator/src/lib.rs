@@ -129,8 +129,7 @@ impl Source for Generator {
             offset,
             size,
             line: self.made,
-            flags: 0,
-            stream: 0,
+            ..Record::FLUSH
         }))
     }
 

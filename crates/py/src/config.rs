@@ -1,6 +1,7 @@
 //! Configurations, presets, and what can be configured.
 
 use ftlab_config::{Base, Override, Resolved};
+use ftlab_core::settings::Replay;
 use pyo3::prelude::*;
 
 use crate::errors::{Fault, guard};
@@ -10,6 +11,8 @@ use crate::errors::{Fault, guard};
 pub struct Config {
     /// The configuration in the form that the Rust side runs.
     pub resolved: Resolved,
+    /// What was chosen for the user because of the trace, in a sentence.
+    chosen: Option<String>,
 }
 
 #[pymethods]
@@ -31,7 +34,7 @@ impl Config {
 
     /// Returns a sentence for each key that the user set and the chosen parts ignore.
     fn notes(&self) -> Vec<String> {
-        self.resolved.notes()
+        self.resolved.notes().into_iter().chain(self.chosen.clone()).collect()
     }
 
     /// Returns the options of the fio job file that change nothing here.
@@ -63,10 +66,31 @@ impl Config {
 type Given = (String, String, String);
 
 fn resolve_base(base: Base<'_>, overrides: Vec<Given>) -> Result<Config, Fault> {
-    let overrides: Vec<Override> =
+    let mut overrides: Vec<Override> =
         overrides.into_iter().map(|(origin, key, value)| Override { origin, key, value }).collect();
     let resolved = ftlab_config::resolve(base, &overrides)?;
-    Ok(Config { resolved })
+    let Some(trace) = waits_by_default(&resolved) else { return Ok(Config { resolved, chosen: None }) };
+    let dependent = Replay::Dependent.name();
+    let note = format!(
+        "{REPLAY}: {trace} is a recording of a live device, so its requests wait for each other as they did there \
+         (\"{dependent}\"); \"open\" goes by its times"
+    );
+    overrides.push(Override {
+        origin: "a recording's default".into(),
+        key: REPLAY.into(),
+        value: dependent.into(),
+    });
+    Ok(Config { resolved: ftlab_config::resolve(base, &overrides)?, chosen: Some(note) })
+}
+
+const REPLAY: &str = "workload.replay";
+
+/// Returns the trace if it is a recording of a live device and the user has not said how to replay it.
+fn waits_by_default(resolved: &Resolved) -> Option<&str> {
+    let trace = resolved.settings.workload.trace.as_deref()?;
+    let workload = &resolved.settings.workload;
+    let open = workload.replay == Replay::Open && !resolved.is_stated(REPLAY);
+    (open && ftlab_trace::is_recording(trace, &workload.format)).then_some(trace)
 }
 
 /// Resolves a preset or a file, as the command line names it, with overrides.

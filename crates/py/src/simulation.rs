@@ -255,7 +255,7 @@ impl Simulation {
         let time_ns = at_ns.unwrap_or(driven.object.now_ns());
         let flags = if fua { Record::FUA } else { 0 };
         let stream = stream_of(stream)?;
-        let record = Record { time_ns, op: op_of(op)?, offset, size, line: 0, flags, stream };
+        let record = Record { time_ns, op: op_of(op)?, offset, size, flags, stream, ..Record::FLUSH };
         Ok(driven.submit(record).map_err(Fault::from)?)
     }
 
@@ -294,8 +294,15 @@ impl Simulation {
                 let flags = if fua.as_ref().is_some_and(|fua| fua[row] != 0) { Record::FUA } else { 0 };
                 let stream = stream_of(stream.as_ref().map_or(0, |stream| stream[row]))
                     .map_err(|fault| Fault::User(format!("row {row}: {}", fault.shown())))?;
-                let record =
-                    Record { time_ns, op, offset: offset[row], size: size[row], line: 0, flags, stream };
+                let record = Record {
+                    time_ns,
+                    op,
+                    offset: offset[row],
+                    size: size[row],
+                    flags,
+                    stream,
+                    ..Record::FLUSH
+                };
                 last = driven.submit(record).map_err(|error| Fault::User(format!("row {row}: {error}")))?;
                 first = if row == 0 { last } else { first };
             }

@@ -12,7 +12,7 @@ use ftlab_files::Load;
 use ftlab_files::clients::{Clients, fio};
 use ftlab_files::settings::Settings;
 use ftlab_generator::Generator;
-use ftlab_trace::{Chunk, Chunks, GoOn, MakeChunks, Options};
+use ftlab_trace::{Chunk, Chunks, Completions, GoOn, MakeChunks, Options};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -154,14 +154,15 @@ pub fn clients(settings: &Settings, user_bytes: u64) -> Result<Option<Clients>, 
     clients.map(Some).map_err(|message| Fault::User(format!("{path}: {message}")))
 }
 
-/// Opens the workload for use without a device: addresses have no limit, and a trace without times is allowed.
+/// Opens the workload for use without a device: addresses have no limit, a trace without times is allowed, and
+/// `completions` says what becomes of recorded completions.
 ///
 /// # Errors
 /// Those of [`of_settings`].
-pub fn without_device(settings: &Settings) -> Result<Opened, Fault> {
+pub fn without_device(settings: &Settings, completions: Completions) -> Result<Opened, Fault> {
     let raised = Raised::default();
-    let source = open_raising(settings, settings.user_bytes(), &no_device(settings, &raised), None, &raised)?;
-    Ok(Opened { source, raised })
+    let options = Options { completions, ..no_device(settings, &raised) };
+    Ok(Opened { source: open_raising(settings, settings.user_bytes(), &options, None, &raised)?, raised })
 }
 
 /// Returns the reader's options for use without a device.
@@ -293,7 +294,7 @@ const NO_WORKLOAD: &str = "no workload: name a trace (--trace FILE, or workload.
     (--set workload.synthetic.requests=10000) or a benchmark (--set workload.benchmark.kind=dbench)";
 
 /// Makes rows from a Python callable that returns an iterator of `(ts_ns, op, offset, size, flags)` buffers, and
-/// perhaps a further one of streams.
+/// perhaps further ones of streams (which may be empty) and of latencies.
 fn make_chunks(chunks: Py<PyAny>, raised: Raised) -> MakeChunks {
     Box::new(move || -> Chunks {
         let started = Python::attach(|py| -> PyResult<Py<PyIterator>> {
@@ -324,6 +325,7 @@ fn next_chunk(iterator: &Bound<'_, PyIterator>) -> PyResult<Option<Chunk>> {
         flags: column(&columns, 4)?,
         stream: if columns.len()? > 5 { column(&columns, 5)? } else { Vec::new() },
         outstanding: Vec::new(),
+        latency_ns: if columns.len()? > 6 { column(&columns, 6)? } else { Vec::new() },
     }))
 }
 
@@ -382,6 +384,10 @@ impl Source for Watched {
 
     fn has_streams(&mut self) -> Result<bool, SourceError> {
         self.inner.source.has_streams()
+    }
+
+    fn has_completions(&mut self) -> Result<bool, SourceError> {
+        self.inner.source.has_completions()
     }
 
     fn summary(&self) -> SourceSummary {

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use ftlab_core::settings::Replay;
 use ftlab_core::workload::{Record, Source, SourceSummary};
+use ftlab_trace::Completions;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use serde_json::json;
 
 use crate::columns::Column;
@@ -39,7 +40,7 @@ pub fn trace_check(py: Python<'_>, config: &Config, progress: Option<Py<PyAny>>)
     let settings = &config.resolved.settings;
     let work = || {
         let mut watched = Watched::new(source::once(settings)?, progress);
-        let doubts = ftlab_trace::doubts(&mut watched, settings.workload.replay == Replay::Closed);
+        let doubts = ftlab_trace::doubts(&mut watched, settings.workload.replay);
         doubts.map_err(|error| watched.explain(error.into()))
     };
     Ok(py.detach(|| guard(work))?)
@@ -75,7 +76,7 @@ pub fn trace_convert_csv(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let work = || {
-        let opened = source::without_device(&config.resolved.settings)?;
+        let opened = source::without_device(&config.resolved.settings, Completions::Kept)?;
         let mut watched = Watched::new(opened, progress);
         let converted = ftlab_trace::convert_csv(&mut watched, &path);
         converted.map_err(|error| watched.explain(error.into()))?;
@@ -91,8 +92,8 @@ fn summary_json(watched: &Watched) -> String {
         .to_string()
 }
 
-/// Columns of some requests: ts_ns, op, offset, size, flags, stream.
-type Columns = (Column, Column, Column, Column, Column, Column);
+/// Columns of some requests: ts_ns, op, offset, size, flags, stream and perhaps latency_ns (2^64 - 1: not known).
+type Columns = Vec<Column>;
 
 /// An iterator over a workload, in chunks of columns.
 #[pyclass(frozen, module = "ftlab._core")]
@@ -102,22 +103,30 @@ pub struct TraceChunks {
     /// Whether requests may have streams.
     #[pyo3(get)]
     has_streams: bool,
+    /// Whether there is a column of latencies.
+    #[pyo3(get)]
+    has_completions: bool,
 }
 
-/// Reads a configuration's workload in chunks of at most `rows` requests. For `progress`, see `run`.
+/// Reads a configuration's workload in chunks of at most `rows` requests; `completions` asks for their latencies as
+/// well. For `progress`, see `run`.
 #[pyfunction]
-#[pyo3(signature = (config, rows, *, progress=None))]
+#[pyo3(signature = (config, rows, *, completions=false, progress=None))]
 pub fn trace_chunks(
     py: Python<'_>,
     config: &Config,
     rows: usize,
+    completions: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<TraceChunks> {
     let work = || {
-        let opened = source::without_device(&config.resolved.settings)?;
+        let wanted = if completions { Completions::Kept } else { Completions::Ignored };
+        let opened = source::without_device(&config.resolved.settings, wanted)?;
         let mut watched = Watched::new(opened, progress);
         let has_streams = watched.has_streams().map_err(|error| watched.explain(error.into()))?;
-        Ok(TraceChunks { source: Mutex::new(watched), rows: rows.max(1), has_streams })
+        let has = completions && watched.has_completions().map_err(|error| watched.explain(error.into()))?;
+        let source = Mutex::new(watched);
+        Ok(TraceChunks { source, rows: rows.max(1), has_streams, has_completions: has })
     };
     Ok(py.detach(|| guard(work))?)
 }
@@ -128,8 +137,9 @@ impl TraceChunks {
         slf
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Columns>> {
-        Ok(py.detach(|| guard(|| self.read()))?)
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let columns = py.detach(|| guard(|| self.read()))?;
+        columns.map(|columns| PyTuple::new(py, columns)).transpose()
     }
 
     /// Returns a summary of what has been read and dropped, in JSON.
@@ -148,6 +158,7 @@ impl TraceChunks {
         let (mut offset, mut size) = (Vec::with_capacity(self.rows), Vec::with_capacity(self.rows));
         let mut flags = Vec::with_capacity(self.rows);
         let mut stream = Vec::with_capacity(self.rows);
+        let mut latency_ns = Vec::new();
         while ts_ns.len() < self.rows {
             let next = source.next().map_err(Fault::from);
             let Some(record) = next.map_err(|error| source.explain(error))? else { break };
@@ -157,10 +168,18 @@ impl TraceChunks {
             size.push(record.size);
             flags.push(u32::from(record.flags));
             stream.push(u32::from(record.stream));
+            if self.has_completions {
+                latency_ns.push(record.latency_ns);
+            }
         }
         if ts_ns.is_empty() {
             return Ok(None);
         }
-        Ok(Some((ts_ns.into(), op.into(), offset.into(), size.into(), flags.into(), stream.into())))
+        let mut columns: Columns =
+            vec![ts_ns.into(), op.into(), offset.into(), size.into(), flags.into(), stream.into()];
+        if self.has_completions {
+            columns.push(latency_ns.into());
+        }
+        Ok(Some(columns))
     }
 }

@@ -3,6 +3,8 @@
 /// The action whose rows count as requests, by blkparse's letter, and the number of rows of actions I and D.
 pub(crate) struct Counted {
     action: u8,
+    /// Whether completions were recorded besides.
+    pub(crate) completions: bool,
     inserts: u64,
     issues: u64,
 }
@@ -33,7 +35,7 @@ impl Counted {
             [0, _, _, completions] if completions > 0 => b'C',
             _ => b'Q',
         };
-        Counted { action, inserts: 0, issues: 0 }
+        Counted { action, completions: rows[3] > 0 && action != b'C', inserts: 0, issues: 0 }
     }
 
     /// Whether the rows of `action` count as requests.

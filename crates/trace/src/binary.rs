@@ -3,6 +3,7 @@
 use crate::formats::{Format, Probe};
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
+use crate::paired::paired;
 use crate::streams::Streams;
 use crate::text::{BEYOND, Dropped, Recognised, Row, Rows, Stamps, Trouble, bad_row};
 use ftlab_core::workload::{Record, SourceError};
@@ -13,6 +14,8 @@ pub(crate) trait Reader: Send + Sized {
     const STAMPS: Stamps = Stamps::Clock;
     /// What the layout's own streams are, for people; `None` if it has none.
     const STREAMS: Option<&'static str> = None;
+    /// Whether it may be recorded when requests completed, each time as a record of its own.
+    const COMPLETIONS: bool = false;
     /// A small file, for tests to read and to damage.
     const SAMPLE: &'static [u8];
 
@@ -32,6 +35,11 @@ pub(crate) trait Reader: Send + Sized {
 
     /// Reads a record; returns it with the number of bytes that follow it and are to be skipped.
     fn read(&mut self, record: &[u8]) -> Result<(Row, usize), Trouble>;
+
+    /// Lets completions be rows too; returns whether there are any.
+    fn keep_completions(&mut self) -> bool {
+        false
+    }
 
     /// Returns notes for people who read the figures.
     fn notes(&self) -> Vec<String> {
@@ -55,6 +63,7 @@ struct Records<R> {
     bad: u64,
     dropped: Dropped,
     done: bool,
+    completions: bool,
 }
 
 impl<R: Reader> Records<R> {
@@ -95,7 +104,7 @@ impl<R: Reader> Rows for Records<R> {
                 None | Some(Ok(Row::End)) => self.done = true,
                 Some(Ok(Row::Request { time_ns, op, offset, size })) => {
                     if offset.checked_add(size).is_some() {
-                        return Ok(Some(Record { time_ns, op, offset, size, line, flags: 0, stream: 0 }));
+                        return Ok(Some(Record { time_ns, op, offset, size, line, ..Record::FLUSH }));
                     }
                     self.bad(BEYOND)?;
                 }
@@ -125,6 +134,10 @@ impl<R: Reader> Rows for Records<R> {
         self.reader.notes()
     }
 
+    fn has_completions(&mut self) -> Result<bool, SourceError> {
+        Ok(self.completions)
+    }
+
     fn has_streams(&mut self) -> Result<bool, SourceError> {
         Ok(self.reader.streams().is_some())
     }
@@ -135,8 +148,9 @@ impl<R: Reader> Rows for Records<R> {
 }
 
 fn rows<R: Reader + 'static>(path: &str, bytes: Lines, options: &Options) -> Box<dyn Rows> {
-    let reader = R::new(path, bytes.head().0);
-    Box::new(Records {
+    let mut reader = R::new(path, bytes.head().0);
+    let completions = options.wants_completions() && reader.keep_completions();
+    let records = Records {
         path: path.to_owned(),
         bytes,
         reader,
@@ -145,7 +159,9 @@ fn rows<R: Reader + 'static>(path: &str, bytes: Lines, options: &Options) -> Box
         bad: 0,
         dropped: Dropped::new(),
         done: false,
-    })
+        completions,
+    };
+    paired(Box::new(records), R::COMPLETIONS, options)
 }
 
 /// Returns the layout that a reader reads.
@@ -157,6 +173,7 @@ pub(crate) const fn format<R: Reader + 'static>(name: &'static str) -> Binary {
             recognised: Recognised::Never,
             sources: &[],
             streams: R::STREAMS,
+            completions: R::COMPLETIONS,
             sample: R::SAMPLE,
             rows: rows::<R>,
             probe: |_, _| Probe { good: 0, bad: 0 },

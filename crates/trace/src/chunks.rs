@@ -24,6 +24,8 @@ pub struct Chunk {
     pub stream: Vec<i64>,
     /// For each request, the number of requests under way when it arrived, including itself; empty: unknown.
     pub outstanding: Vec<i64>,
+    /// For each request, the time from arrival to completion, ns; negative: not known. Empty: none is known.
+    pub latency_ns: Vec<i64>,
 }
 
 /// The chunks of one pass. Each call replaces the chunk with the next one, and returns `false` if there is no next one.
@@ -45,6 +47,8 @@ pub(crate) struct ChunkRows {
     bad: u64,
     dropped: Dropped,
     depth: Depth,
+    /// Whether completions are wanted.
+    completions: bool,
     done: bool,
 }
 
@@ -60,6 +64,7 @@ impl ChunkRows {
             bad: 0,
             dropped: Dropped::new(),
             depth: Depth::default(),
+            completions: options.wants_completions(),
             done: false,
         }
     }
@@ -71,7 +76,8 @@ impl ChunkRows {
         }
         let rows = chunk.ts_ns.len();
         let fit = |length: usize| length == 0 || length == rows;
-        let further = fit(chunk.flags.len()) && fit(chunk.stream.len());
+        let further = [&chunk.stream, &chunk.latency_ns].iter().all(|column| fit(column.len()))
+            && fit(chunk.flags.len());
         if [chunk.op.len(), chunk.offset.len(), chunk.size.len()] != [rows; 3] || !further {
             return Err(input_error(&self.name, "columns of different length"));
         }
@@ -109,13 +115,26 @@ impl ChunkRows {
         let stream = self.chunk.stream.get(at).copied().unwrap_or(0);
         let stream = u16::try_from(stream)
             .map_err(|_| format!("stream is {stream}: it must be a number from 0 to 65535"))?;
+        let latency_ns = match self.chunk.latency_ns.get(at) {
+            Some(&latency) if self.completions => u64::try_from(latency).unwrap_or(Record::UNKNOWN),
+            _ => Record::UNKNOWN,
+        };
         let op = match self.chunk.op[at] {
             b'R' | b'r' | 0 => Op::Read,
             b'W' | b'w' | 1 => Op::Write,
             b'T' | b't' | 2 => Op::Trim,
             b'F' | b'f' | 3 => {
                 let line = self.row;
-                return Ok(Record { time_ns, op: Op::Flush, offset: 0, size: 0, line, flags: 0, stream });
+                return Ok(Record {
+                    time_ns,
+                    op: Op::Flush,
+                    offset: 0,
+                    size: 0,
+                    line,
+                    flags: 0,
+                    stream,
+                    latency_ns,
+                });
             }
             other => {
                 return Err(format!("op is \"{}\", not R, W, T (trim) or F (flush)", other.escape_ascii()));
@@ -125,7 +144,7 @@ impl ChunkRows {
         let size = positive(self.chunk.size[at], "size")?;
         let known = if op == Op::Write { Record::FUA | Record::PREFLUSH } else { Record::PREFLUSH };
         let flags = self.chunk.flags.get(at).map_or(0, |flags| flags & known);
-        Ok(Record { time_ns, op, offset, size, line: self.row, flags, stream })
+        Ok(Record { time_ns, op, offset, size, line: self.row, flags, stream, latency_ns })
     }
 }
 
@@ -154,6 +173,15 @@ impl Rows for ChunkRows {
 
     fn depth(&self) -> Option<&Depth> {
         Some(&self.depth)
+    }
+
+    fn is_recording(&self) -> bool {
+        !self.chunk.outstanding.is_empty() && !self.chunk.latency_ns.is_empty()
+    }
+
+    fn has_completions(&mut self) -> Result<bool, SourceError> {
+        self.load()?;
+        Ok(!self.chunk.latency_ns.is_empty())
     }
 
     fn has_streams(&mut self) -> Result<bool, SourceError> {

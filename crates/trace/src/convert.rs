@@ -5,8 +5,9 @@ use ftlab_core::workload::{Record, Source, SourceError};
 use std::io::Write;
 use std::path::Path;
 
-/// Writes all requests of `source` to the file `out` as csv (`time_ns,op,offset,size`, and `stream` where the source has
-/// streams; op WF for a write with FUA) and returns their number. The file appears once it is complete.
+/// Writes all requests of `source` to the file `out` as csv (`time_ns,op,offset,size`, `stream` where the source has
+/// streams, and `latency_ns` where it has completions; op WF for a write with FUA) and returns their number. The file
+/// appears once it is complete.
 ///
 /// # Errors
 /// The source's error, or [`SourceError::Input`] if the file cannot be written.
@@ -51,7 +52,10 @@ impl From<std::io::Error> for Failure {
 fn write_rows(source: &mut dyn Source, out: &mut dyn Write) -> Result<u64, Failure> {
     let streams = source.has_streams().map_err(Failure::Source)?;
     out.write_all(b"time_ns,op,offset,size")?;
-    out.write_all(if streams { b",stream\n" } else { b"\n" })?;
+    let completions = source.has_completions().map_err(Failure::Source)?;
+    for (there, name) in [(streams, &b",stream"[..]), (completions, b",latency_ns"), (true, b"\n")] {
+        out.write_all(if there { name } else { b"" })?;
+    }
     let mut rows = 0;
     let mut line = Vec::with_capacity(80);
     let mut digits = itoa::Buffer::new();
@@ -69,6 +73,13 @@ fn write_rows(source: &mut dyn Source, out: &mut dyn Write) -> Result<u64, Failu
         if streams {
             line.push(b',');
             line.extend_from_slice(digits.format(record.stream).as_bytes());
+        }
+        if completions {
+            line.push(b',');
+            // Nothing between commas: not known.
+            if record.latency_ns != Record::UNKNOWN {
+                line.extend_from_slice(digits.format(record.latency_ns).as_bytes());
+            }
         }
         line.push(b'\n');
         out.write_all(&line)?;

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     fn at(time_ns: u64, offset: u64) -> Record {
-        Record { time_ns, op: Op::Write, offset, size: 4096, line: 0, flags: 0, stream: 0 }
+        Record { time_ns, op: Op::Write, offset, size: 4096, ..Record::FLUSH }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::pipeline::Pipeline;
 use crate::range::touch;
 use crate::sanity::Sanity;
 use crate::text::Stamps;
+use ftlab_core::settings::Replay;
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -244,6 +245,12 @@ fn count(mut source: Pipeline, options: &Options) -> Result<Info, SourceError> {
     }
     let total: u128 = counts.bytes.iter().map(|&bytes| u128::from(bytes)).sum();
     let input = source.input();
+    // A trace without times cannot have been mistaken for one of another layout.
+    let replay = match summary.recording {
+        true => Replay::Dependent,
+        false if input.stamps == Stamps::Absent => Replay::Closed,
+        false => Replay::Open,
+    };
     Ok(Info {
         path: input.name.clone(),
         format: input.format,
@@ -275,7 +282,6 @@ fn count(mut source: Pipeline, options: &Options) -> Result<Info, SourceError> {
         out_of_order: summary.out_of_order,
         dropped: summary.dropped,
         notes,
-        // A trace without times cannot have been mistaken for one of another layout.
-        doubts: sanity.verdict(&source, input.stamps == Stamps::Absent),
+        doubts: sanity.verdict(&source, replay),
     })
 }

@@ -2,8 +2,9 @@
 
 use crate::chunks::{ChunkRows, MakeChunks};
 use crate::detect;
+use crate::formats::{BINARIES, FORMATS};
 use crate::lines::{Lines, input_error};
-use crate::options::Options;
+use crate::options::{Completions, Options};
 use crate::parquet;
 use crate::text::{Rows, Stamps};
 use ftlab_core::settings::{OutOfRange, StreamsOf};
@@ -38,6 +39,7 @@ impl Input {
         let compression = lines.compression();
         let format = detect::format(path, &lines, options)?;
         check_streams(path, format.name, (format.sources, format.streams), options)?;
+        let first = Some(checked(path, format.name, (format.rows)(path, lines, options), options)?);
         if format.stamps == Stamps::Absent && !options.closed && options.capacity_bytes.is_some() {
             return Err(input_error(
                 path,
@@ -62,8 +64,8 @@ impl Input {
             format: format.name,
             compression,
             stamps: format.stamps,
-            in_rows: crate::formats::BINARIES.iter().any(|binary| binary.format.name == format.name),
-            first: Some((format.rows)(path, lines, options)),
+            in_rows: BINARIES.iter().any(|binary| binary.format.name == format.name),
+            first,
             restart: Box::new(move || Ok((format.rows)(&name, Lines::open(&name, &again.go_on)?, &again))),
         })
     }
@@ -81,7 +83,7 @@ impl Input {
             compression: None,
             stamps: Stamps::Own,
             in_rows: true,
-            first: Some(restart()?),
+            first: Some(checked(name, "parquet", restart()?, options)?),
             restart: Box::new(restart),
         })
     }
@@ -98,6 +100,29 @@ impl Input {
     pub(crate) fn place(&self, line: u64) -> String {
         if self.in_rows { format!("{}: row {line}", self.name) } else { format!("{}:{line}", self.name) }
     }
+}
+
+/// Returns the rows, unless completions are needed and these have none.
+fn checked(
+    path: &str,
+    format: &str,
+    mut rows: Box<dyn Rows>,
+    options: &Options,
+) -> Result<Box<dyn Rows>, SourceError> {
+    if options.completions != Completions::Needed || rows.has_completions()? {
+        return Ok(rows);
+    }
+    let layouts = FORMATS.iter().chain(BINARIES.iter().map(|binary| &binary.format));
+    let with: Vec<_> = layouts.filter(|format| format.completions).map(|format| format.name).collect();
+    Err(input_error(
+        path,
+        &format!(
+            "read as {format}, and does not say when requests completed, which dependent replay goes by\n  \
+             these layouts may: parquet, {} (csv and parquet in a column latency_ns); \
+             without completions: --replay open or --replay closed",
+            with.join(", ")
+        ),
+    ))
 }
 
 /// Fails if the options want streams of what the layout's lines do not name.

@@ -46,6 +46,7 @@ mod lines;
 mod number;
 mod options;
 mod order;
+mod paired;
 mod parquet;
 mod pipeline;
 mod range;
@@ -62,7 +63,7 @@ pub use convert::{convert_csv, write_csv};
 pub use devices::DEVICE_STRIDE;
 pub use formats::samples;
 pub use info::{Info, SizeCount, StreamCount, info};
-pub use options::{GoOn, Options};
+pub use options::{Completions, GoOn, Options};
 pub use requests::{Further, RequestsCsv};
 pub use sanity::doubts;
 pub use times::Paced;
@@ -79,6 +80,18 @@ use pipeline::Pipeline;
 /// (`notimes` in open replay), or with `compact` a line is wrong or the touched pages exceed the capacity.
 pub fn open(path: &str, options: &Options) -> Result<Box<dyn Source + Send>, SourceError> {
     Ok(Box::new(Pipeline::new(input::Input::file(path, options)?, options)?))
+}
+
+/// Whether a file is ftlab's recording of a live device that says when requests completed; `format` is its layout, or
+/// `auto`. A file that cannot be read is none.
+pub fn is_recording(path: &str, format: &str) -> bool {
+    let plain = std::fs::metadata(path).is_ok_and(|meta| meta.is_file());
+    if !plain || !["auto", "csv", "parquet"].contains(&format) {
+        return false;
+    }
+    let options = Options { format: format.into(), ..Options::default() };
+    let rows = input::Input::file(path, &options).and_then(|mut input| input.start());
+    rows.is_ok_and(|mut rows| rows.has_completions().is_ok_and(|has| has) && rows.is_recording())
 }
 
 /// Opens rows from the caller and applies all of `options`.

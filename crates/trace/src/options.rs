@@ -5,6 +5,18 @@ use std::sync::Arc;
 
 use ftlab_core::settings::{OutOfRange, Replay, Settings, StreamsOf};
 
+/// What becomes of recorded completions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Completions {
+    /// They are not read.
+    #[default]
+    Ignored,
+    /// They are read if the trace has them.
+    Kept,
+    /// They are read; a trace without them is refused.
+    Needed,
+}
+
 /// How a trace is read: the keys of `[workload]`, and what they need to know about the device.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -31,6 +43,8 @@ pub struct Options {
     pub page_bytes: u32,
     /// Whether replay is closed: arrival times are then not used, so the trace may lack them.
     pub closed: bool,
+    /// What becomes of recorded completions ([`ftlab_core::workload::Record::latency_ns`]).
+    pub completions: Completions,
     /// Nanoseconds per unit of the times in a version 3 fio log.
     pub fio_time_unit_ns: Option<u64>,
     /// The callback that decides whether reading continues.
@@ -71,6 +85,7 @@ impl Default for Options {
             capacity_bytes: None,
             page_bytes: 4096,
             closed: false,
+            completions: Completions::Ignored,
             fio_time_unit_ns: None,
             go_on: GoOn::default(),
         }
@@ -93,9 +108,18 @@ impl Options {
             capacity_bytes: Some(settings.user_bytes()),
             page_bytes: settings.ftl.logical_page_bytes,
             closed: workload.replay == Replay::Closed,
+            completions: match workload.replay {
+                Replay::Dependent => Completions::Needed,
+                Replay::Open | Replay::Closed => Completions::Ignored,
+            },
             fio_time_unit_ns: workload.fio_time_unit_ns,
             go_on: GoOn::default(),
         }
+    }
+
+    /// Whether recorded completions are read.
+    pub(crate) fn wants_completions(&self) -> bool {
+        self.completions != Completions::Ignored
     }
 
     /// Returns the same options, with the trace's own addresses.

@@ -107,11 +107,9 @@ mod tests {
         let mut rows = (1..).zip(stamps).map(|(line, time_ns)| Record {
             time_ns,
             op: Op::Read,
-            offset: 0,
             size: 1,
             line,
-            flags: 0,
-            stream: 0,
+            ..Record::FLUSH
         });
         let mut order = Order::default();
         let next = || order.next(|| Ok(rows.next())).unwrap().map(|record| (record.time_ns, record.line));
@@ -144,15 +142,7 @@ mod tests {
         let mut order = Order::default();
         let mut next = || {
             order.next(|| match rows.next().flatten() {
-                Some(time_ns) => Ok(Some(Record {
-                    time_ns,
-                    op: Op::Read,
-                    offset: 0,
-                    size: 1,
-                    line: 0,
-                    flags: 0,
-                    stream: 0,
-                })),
+                Some(time_ns) => Ok(Some(Record { time_ns, op: Op::Read, size: 1, ..Record::FLUSH })),
                 None => Err(SourceError::Input("at fault".into())),
             })
         };

@@ -80,7 +80,8 @@ impl Kept {
         }
         let flags = record.flags & !Record::PREFLUSH;
         self.flushed = Some(Record { flags, ..record });
-        Ok(Some(Record { op: Op::Flush, offset: 0, size: 0, flags: 0, ..record }))
+        let latency_ns = Record::UNKNOWN;
+        Ok(Some(Record { op: Op::Flush, offset: 0, size: 0, flags: 0, latency_ns, ..record }))
     }
 
     fn add_dropped(&self, sum: &mut Dropped) {
@@ -195,8 +196,8 @@ impl Pipeline {
         loop {
             if let Some(mut record) = self.in_order()? {
                 self.delivered += 1;
-                match self.clock.arrival(record.time_ns) {
-                    Ok(time_ns) => record.time_ns = time_ns,
+                match self.clock.arrival(record.time_ns, record.latency_ns) {
+                    Ok(times) => (record.time_ns, record.latency_ns) = times,
                     Err(message) => return Err(input_error(&self.input.place(record.line), message)),
                 }
                 return match self.range.place(&mut record) {
@@ -221,6 +222,10 @@ impl Source for Pipeline {
         next
     }
 
+    fn has_completions(&mut self) -> Result<bool, SourceError> {
+        self.kept.wanted.rows.has_completions()
+    }
+
     fn has_streams(&mut self) -> Result<bool, SourceError> {
         self.kept.wanted.rows.has_streams()
     }
@@ -234,6 +239,7 @@ impl Source for Pipeline {
             out_of_order: self.clock.out_of_order + self.spread_out_of_order + spread,
             notes: self.notes(),
             waited: self.depth().and_then(Depth::waited),
+            recording: self.kept.wanted.rows.is_recording(),
         }
     }
 

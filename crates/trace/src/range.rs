@@ -172,7 +172,7 @@ mod tests {
     use ftlab_core::workload::Op;
 
     fn request(offset: u64, size: u64) -> Record {
-        Record { time_ns: 0, op: Op::Write, offset, size, line: 1, flags: 0, stream: 0 }
+        Record { op: Op::Write, offset, size, line: 1, ..Record::FLUSH }
     }
 
     fn wrapped(offset: u64, size: u64) -> (u64, u64) {

@@ -1,6 +1,7 @@
 //! Checks whether a trace is what it seems to be: reports what a person would see at a glance, before anyone measures
 //! with it.
 
+use ftlab_core::settings::Replay;
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -24,17 +25,17 @@ const NEAR: usize = 4;
 const NEAR_NS: u64 = 50_000_000;
 const REPEATED: f64 = 0.05;
 
-/// Reads `source` to its end; returns reasons to doubt that it is what it seems to be, each with the remedy. `closed`
-/// says that its times will not be used.
+/// Reads `source` to its end; returns reasons to doubt that it is what it seems to be, each with the remedy. `replay`
+/// says what its times will be used for.
 ///
 /// # Errors
 /// The error of `source`.
-pub fn doubts(source: &mut dyn Source, closed: bool) -> Result<Vec<String>, SourceError> {
+pub fn doubts(source: &mut dyn Source, replay: Replay) -> Result<Vec<String>, SourceError> {
     let mut sanity = Sanity::default();
     while let Some(record) = source.next()? {
         sanity.add(&record);
     }
-    Ok(sanity.verdict(source, closed))
+    Ok(sanity.verdict(source, replay))
 }
 
 /// What is collected from the requests, after all of the reader's options have been applied.
@@ -95,11 +96,20 @@ impl Sanity {
 
     /// Returns what looks wrong at a glance, each fault in a sentence or two with the remedy; empty if nothing looks
     /// wrong.
-    pub(crate) fn verdict(&self, source: &dyn Source, closed: bool) -> Vec<String> {
+    pub(crate) fn verdict(&self, source: &dyn Source, replay: Replay) -> Vec<String> {
         let mut found = Vec::new();
-        if !closed {
+        if replay != Replay::Closed {
             self.times(source, &mut found);
-            if let Some(depth) = source.summary().waited {
+        }
+        if replay == Replay::Open {
+            let summary = source.summary();
+            if summary.recording {
+                found.push(
+                    "a recording of a live device, replayed by its times: on a slower or faster device its requests \
+                     would have come later or sooner, each after those that it waited for: --replay dependent"
+                        .into(),
+                );
+            } else if let Some(depth) = summary.waited {
                 found.push(format!(
                     "recorded of clients that waited for answers, with at most {depth} requests under way; by its times \
                      it is replayed without waiting: --set workload.replay=closed --set host.queue_depth={depth}"

@@ -5,6 +5,7 @@ use crate::devices::{DEVICE_STRIDE, Devices};
 pub(crate) use crate::fields::Trouble;
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
+use crate::paired::COMPLETION;
 use crate::streams::Streams;
 use ftlab_core::settings::StreamsOf;
 use ftlab_core::workload::{Op, Record, SourceError};
@@ -27,6 +28,16 @@ pub(crate) trait Rows: Send {
     /// Returns a summary of how many requests were under way during the recording; `None` if that is unknown.
     fn depth(&self) -> Option<&Depth> {
         None
+    }
+
+    /// Whether this is ftlab's own recording, with completions; asked after [`Rows::has_completions`], or after rows.
+    fn is_recording(&self) -> bool {
+        false
+    }
+
+    /// Whether it is recorded when requests completed; may be asked before the first row.
+    fn has_completions(&mut self) -> Result<bool, SourceError> {
+        Ok(false)
     }
 
     /// Whether requests may have streams; may be asked before the first row.
@@ -77,15 +88,25 @@ impl Row {
 
     /// Makes a request of a stream, with or without flags.
     pub(crate) fn streamed(time_ns: u64, op: Op, [offset, size]: [u64; 2], flags: u8, stream: u16) -> Row {
-        Row::of(Record { time_ns, op, offset, size, line: 0, flags, stream })
+        Row::of(Record { time_ns, op, offset, size, flags, stream, ..Record::FLUSH })
     }
 
-    /// Makes a request, with or without flags and stream.
+    /// Makes a request that completed this long after its arrival.
+    pub(crate) fn timed(time_ns: u64, op: Op, [offset, size]: [u64; 2], latency_ns: u64) -> Row {
+        Row::of(Record { time_ns, op, offset, size, line: 0, flags: 0, stream: 0, latency_ns })
+    }
+
+    /// Makes the completion of a range, which belongs to the requests before it ([`Paired`](crate::paired::Paired)).
+    pub(crate) fn completion(time_ns: u64, op: Op, range: [u64; 2]) -> Row {
+        Row::flagged(time_ns, op, range, COMPLETION)
+    }
+
+    /// Makes a request, with or without flags, stream and latency.
     pub(crate) fn of(record: Record) -> Row {
         match record {
-            Record { time_ns, op, offset, size, flags: 0, stream: 0, .. } => {
-                Row::Request { time_ns, op, offset, size }
-            }
+            Record {
+                time_ns, op, offset, size, flags: 0, stream: 0, latency_ns: Record::UNKNOWN, ..
+            } => Row::Request { time_ns, op, offset, size },
             record => Row::Flagged(record),
         }
     }
@@ -133,6 +154,10 @@ pub(crate) trait Parser: Default + Send {
     const SOURCES: &'static [StreamsOf] = &[];
     /// What the layout's own streams are, for people; `None` if it has none.
     const STREAMS: Option<&'static str> = None;
+    /// Whether lines may say when requests completed.
+    const COMPLETIONS: bool = false;
+    /// Whether completions are lines of their own.
+    const COMPLETIONS_APART: bool = false;
 
     /// Makes a parser that has seen no line.
     fn new(_: &Options) -> Self {
@@ -158,6 +183,16 @@ pub(crate) trait Parser: Default + Send {
     /// Returns a summary of how many requests were under way during the recording; `None` if that is unknown.
     fn depth(&self) -> Option<&Depth> {
         None
+    }
+
+    /// Whether this is ftlab's own recording, with completions; may be asked once the parser is prepared.
+    fn is_recording(&self) -> bool {
+        false
+    }
+
+    /// Whether lines say when requests completed; may be asked once the parser is prepared.
+    fn has_completions(&self) -> bool {
+        Self::COMPLETIONS
     }
 
     /// Whether requests may have streams; may be asked once the parser is prepared.
@@ -224,10 +259,8 @@ fn sourced<P: Parser>(
 ) -> Result<Row, Trouble> {
     let Some((of, streams)) = sources else { return Ok(row) };
     let record = match row {
-        Row::Request { time_ns, op, offset, size } => {
-            Record { time_ns, op, offset, size, line: 0, flags: 0, stream: 0 }
-        }
-        Row::Flagged(record) => record,
+        Row::Request { time_ns, op, offset, size } => Record { time_ns, op, offset, size, ..Record::FLUSH },
+        Row::Flagged(record) if record.flags & COMPLETION == 0 => record,
         other => return Ok(other),
     };
     let stream = streams.number(P::source(line, *of).unwrap_or_default())?;
@@ -268,15 +301,7 @@ impl<P: Parser> Rows for TextRows<P> {
             match row.and_then(|row| sourced::<P>(&mut self.sources, line, row)) {
                 Ok(Row::Request { time_ns, op, offset, size }) => {
                     if offset.checked_add(size).is_some() {
-                        return Ok(Some(Record {
-                            time_ns,
-                            op,
-                            offset,
-                            size,
-                            line: number,
-                            flags: 0,
-                            stream: 0,
-                        }));
+                        return Ok(Some(Record { time_ns, op, offset, size, line: number, ..Record::FLUSH }));
                     }
                     self.bad_line(BEYOND)?;
                 }
@@ -312,6 +337,14 @@ impl<P: Parser> Rows for TextRows<P> {
 
     fn depth(&self) -> Option<&Depth> {
         self.parser.depth()
+    }
+
+    fn is_recording(&self) -> bool {
+        self.parser.is_recording()
+    }
+
+    fn has_completions(&mut self) -> Result<bool, SourceError> {
+        Ok(self.parser.has_completions())
     }
 
     fn has_streams(&mut self) -> Result<bool, SourceError> {

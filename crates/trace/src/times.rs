@@ -1,7 +1,7 @@
 //! Turns recorded stamps into arrival times: raises stamps that are out of order, spreads seconds, shortens gaps,
 //! repeats passes, and applies the speed.
 
-use crate::options::Options;
+use crate::options::{Completions, Options};
 use crate::text::Stamps;
 use ftlab_core::workload::{Record, Source, SourceError, SourceSummary};
 use std::collections::VecDeque;
@@ -60,6 +60,8 @@ impl<S: Source> Source for Paced<S> {
 pub(crate) struct Clock {
     keeps_stamps: bool,
     max_gap_ns: Option<u64>,
+    /// Whether a gap begins only once all requests have completed.
+    after_completions: bool,
     speed: f64,
     /// Number of stamps raised, in all passes.
     pub(crate) out_of_order: u64,
@@ -77,6 +79,8 @@ struct Pass {
     /// Time that has been taken out of gaps, ns.
     cut_ns: u64,
     last_ns: u64,
+    /// When the last of the requests so far completed, if that is known.
+    completed_ns: u64,
     requests: u64,
 }
 
@@ -86,6 +90,7 @@ impl Clock {
         Clock {
             keeps_stamps: stamps == Stamps::Own,
             max_gap_ns: options.max_gap_ns,
+            after_completions: options.completions == Completions::Needed,
             speed: options.speed,
             out_of_order: 0,
             pass_start_ns: 0,
@@ -93,28 +98,50 @@ impl Clock {
         }
     }
 
-    /// Returns the arrival time of a request with this stamp.
+    /// Returns the arrival time of a request with this stamp, and its latency.
     ///
     /// # Errors
     /// A message if the time exceeds 64 bits.
     #[inline]
-    pub(crate) fn arrival(&mut self, stamp_ns: u64) -> Result<u64, &'static str> {
+    pub(crate) fn arrival(&mut self, stamp_ns: u64, latency_ns: u64) -> Result<(u64, u64), &'static str> {
         let pass = self.pass.get_or_insert_with(|| {
             let base_ns = if self.keeps_stamps { 0 } else { stamp_ns };
             let first_ns = stamp_ns - base_ns;
-            Pass { base_ns, first_ns, high_ns: stamp_ns, cut_ns: 0, last_ns: first_ns, requests: 0 }
+            Pass {
+                base_ns,
+                first_ns,
+                high_ns: stamp_ns,
+                cut_ns: 0,
+                last_ns: first_ns,
+                completed_ns: 0,
+                requests: 0,
+            }
         });
         self.out_of_order += u64::from(stamp_ns < pass.high_ns);
         pass.high_ns = pass.high_ns.max(stamp_ns);
         let uncut_ns = pass.high_ns - pass.base_ns;
         if let Some(most) = self.max_gap_ns {
-            let gap_ns = uncut_ns - pass.cut_ns - pass.last_ns;
+            let since_ns =
+                if self.after_completions { pass.last_ns.max(pass.completed_ns) } else { pass.last_ns };
+            let gap_ns = (uncut_ns - pass.cut_ns).saturating_sub(since_ns);
             pass.cut_ns += gap_ns.saturating_sub(most);
         }
         pass.last_ns = uncut_ns - pass.cut_ns;
         pass.requests += 1;
         let time_ns = self.pass_start_ns.checked_add(pass.last_ns).ok_or(BEYOND)?;
-        if self.speed == 1.0 { Ok(time_ns) } else { divided(time_ns, self.speed) }
+        if latency_ns != Record::UNKNOWN {
+            pass.completed_ns = pass.completed_ns.max(pass.last_ns.saturating_add(latency_ns));
+        }
+        if self.speed == 1.0 {
+            return Ok((time_ns, latency_ns));
+        }
+        let arrival_ns = divided(time_ns, self.speed)?;
+        if latency_ns == Record::UNKNOWN {
+            return Ok((arrival_ns, latency_ns));
+        }
+        // Arrivals and completions stay in order.
+        let complete_ns = divided(time_ns.saturating_add(latency_ns), self.speed)?;
+        Ok((arrival_ns, complete_ns - arrival_ns))
     }
 
     /// Ends a pass: the next one begins one span and one mean gap after the start of this one.
@@ -188,7 +215,7 @@ mod tests {
     }
 
     fn arrivals(clock: &mut Clock, stamps: &[u64]) -> Vec<u64> {
-        stamps.iter().map(|&stamp| clock.arrival(stamp).unwrap()).collect()
+        stamps.iter().map(|&stamp| clock.arrival(stamp, Record::UNKNOWN).unwrap().0).collect()
     }
 
     #[test]
@@ -214,7 +241,7 @@ mod tests {
         assert_eq!(arrivals(&mut whole, &[0, 1, 2, 5, (1 << 63) + 1]), [0, 1, 1, 3, (1 << 62) + 1]);
         let mut slow = clock(Stamps::Own, |options| options.speed = 0.4);
         assert_eq!(arrivals(&mut slow, &[0, 1, 2]), [0, 3, 5]);
-        assert!(slow.arrival(u64::MAX).is_err());
+        assert!(slow.arrival(u64::MAX, Record::UNKNOWN).is_err());
     }
 
     #[test]
@@ -241,15 +268,8 @@ mod tests {
     #[test]
     fn seconds_are_spread() {
         let mut spread = Spread::default();
-        let record = |second: u64| Record {
-            time_ns: second * SECOND_NS,
-            op: Op::Read,
-            offset: 0,
-            size: 1,
-            line: 0,
-            flags: 0,
-            stream: 0,
-        };
+        let record =
+            |second: u64| Record { time_ns: second * SECOND_NS, op: Op::Read, size: 1, ..Record::FLUSH };
         for second in [5, 5, 5, 5, 7, 6, 9] {
             spread.push(record(second));
         }

@@ -225,7 +225,9 @@ fn records(draw: &mut Draw, user_bytes: u64) -> Vec<Record> {
         next = at + size;
         let flags = if op == Op::Write && draw.random_range(0..10) == 0 { Record::FUA } else { 0 };
         let (offset, size) = if op == Op::Flush { (0, 0) } else { (at * 512, size * 512) };
-        Record { time_ns, op, offset, size, line: 0, flags, stream: 0 }
+        let known = draw.random_range(0..20) > 0;
+        let latency_ns = if known { draw.random_range(0..4 * gap) } else { Record::UNKNOWN };
+        Record { time_ns, op, offset, size, flags, latency_ns, ..Record::FLUSH }
     };
     (0..count).map(record).collect()
 }
@@ -236,11 +238,14 @@ struct Watch {
     activity: bool,
     looks: u32,
     stopped: bool,
+    /// When each submission completed, by its number; whether one did so as it was handed over.
+    answers: Vec<(u64, u64)>,
+    at_once: bool,
 }
 
 impl Watch {
     fn new(activity: bool) -> Watch {
-        Watch { seen: 0, activity, looks: 0, stopped: false }
+        Watch { seen: 0, activity, looks: 0, stopped: false, answers: Vec::new(), at_once: false }
     }
 
     fn go_on(&mut self) -> bool {
@@ -255,6 +260,11 @@ impl Observer for Watch {
         self.seen += 1;
         assert!(done.arrival_ns <= done.dispatch_ns || done.failed, "{done:?}");
         assert!(done.dispatch_ns <= done.complete_ns, "{done:?}");
+        self.at_once |= done.dispatch_ns == done.complete_ns || done.failed;
+    }
+
+    fn answer(&mut self, done: &Completion) {
+        self.answers.push((done.id, done.complete_ns));
     }
 
     fn preconditioning(&mut self, _done: &Preconditioning) -> bool {
@@ -355,10 +365,35 @@ fn submitted(
     prepared: Prepared,
     records: &[Record],
     draw: &mut Draw,
+    watch: &mut Watch,
 ) -> Result<Option<String>, String> {
+    let report = submit_all(resolved, prepared, records, draw, watch);
+    outcome(report, watch, "submitted")
+}
+
+/// Replays what was recorded of the submissions: each waits for those that had completed before it. Requests that
+/// completed as they were handed over are not told from those that were handed over with them, so there is no such
+/// replay of them.
+fn dependent(
+    resolved: &Resolved,
+    prepared: Prepared,
+    records: &[Record],
+    recorded: &Watch,
+) -> Result<Option<String>, String> {
+    if recorded.at_once || recorded.stopped {
+        return Ok(None);
+    }
+    let mut records = records.to_vec();
+    records.iter_mut().for_each(|record| record.latency_ns = Record::UNKNOWN);
+    for &(number, complete_ns) in &recorded.answers {
+        let record = &mut records[number as usize - 1];
+        record.latency_ns = complete_ns - record.time_ns;
+    }
+    let mut settings = resolved.settings.clone();
+    settings.workload.replay = Replay::Dependent;
     let mut watch = Watch::new(false);
-    let report = submit_all(resolved, prepared, records, draw, &mut watch);
-    outcome(report, &watch, "submitted")
+    let report = run_prepared(&settings, prepared, &mut records.into_iter(), &mut watch);
+    outcome(report.map(|report| serde_json::to_string(&report).unwrap()), &watch, "dependent")
 }
 
 fn submit_all(
@@ -447,7 +482,12 @@ fn run_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), Str
         && settings.workload.replay == Replay::Open
         && let Some(prepared) = prepare(false)?
     {
-        same(&checked, &submitted(resolved, prepared, records, draw)?, "replayed and submitted")?;
+        let mut recorded = Watch::new(false);
+        let answered = submitted(resolved, prepared, records, draw, &mut recorded)?;
+        same(&checked, &answered, "replayed and submitted")?;
+        let Some(prepared) = prepare(false)? else { return Ok(()) };
+        let waited = dependent(resolved, prepared, records, &recorded)?;
+        same(&answered, &waited, "submitted and replayed with each request waiting for others")?;
         if !draw.random_ratio(1, 3) {
             return Ok(());
         }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Folder, check_form, drain};
 use ftlab_core::settings::OutOfRange;
-use ftlab_trace::{Options, info, open, samples};
+use ftlab_trace::{Completions, Options, info, open};
 use proptest::prelude::*;
 
 fn all_of(content: &[u8], options: &Options) -> Result<(), TestCaseError> {
@@ -32,6 +32,20 @@ fn all_of(content: &[u8], options: &Options) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Traces that say when requests completed, in addition to the samples of the layouts.
+const COMPLETED: [(&str, &[u8]); 3] = [
+    ("csv", b"time_ns,latency_us,op,offset,size,outstanding\n5,1.5,R,0,512,1\n9,,W,4096,512,2\n9,7,F,,,2\n"),
+    (
+        "blkparse",
+        b"8,0 1 1 0.1 7 Q W 8 + 8 [k]\n8,0 1 2 0.1 7 Q R 64 + 8 [k]\n8,0 1 3 0.2 0 C W 0 + 16 [0]\n",
+    ),
+    ("msr", b"128166372003061629,usr,0,Read,512,1024,41286\n128166372003061700,usr,0,Write,512,512,0\n"),
+];
+
+fn samples() -> impl Iterator<Item = (&'static str, &'static [u8])> {
+    ftlab_trace::samples().chain(COMPLETED)
+}
+
 fn options() -> impl Strategy<Value = Options> {
     let modes = prop::sample::select(vec![OutOfRange::Error, OutOfRange::Wrap, OutOfRange::Compact]);
     (
@@ -41,8 +55,9 @@ fn options() -> impl Strategy<Value = Options> {
         1u64..4,
         0u64..100,
         prop::sample::select(vec![1.0, 2.0, 0.3]),
+        prop::sample::select(vec![Completions::Ignored, Completions::Kept, Completions::Needed]),
     )
-        .prop_map(|(out_of_range, pages, skip_bad, repeat, dedup_ns, speed)| Options {
+        .prop_map(|(out_of_range, pages, skip_bad, repeat, dedup_ns, speed, completions)| Options {
             out_of_range,
             capacity_bytes: pages.map(|pages| pages * 4096),
             skip_bad,
@@ -51,6 +66,7 @@ fn options() -> impl Strategy<Value = Options> {
             speed,
             max_gap_ns: (dedup_ns % 2 == 0).then_some(1000),
             closed: true,
+            completions,
             fio_time_unit_ns: Some(1000),
             ..Options::default()
         })

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Folder, Short, check_form, drain, failure, read, rows, short};
-use ftlab_core::settings::OutOfRange;
+use ftlab_core::settings::{OutOfRange, Replay};
 use ftlab_core::workload::{Op, SourceError};
 use ftlab_trace::{Chunk, Chunks, Options, convert_csv, head, info, open, open_chunks};
 
@@ -189,25 +189,25 @@ fn a_recording_of_clients_that_waited_is_doubted() {
         let row = |i: u64| format!("{},R,{},4096,{}\n", i * 100_000, i * PAGE, outstanding(i));
         format!("time_ns,op,offset,size,outstanding\n{}", (0..200).map(row).collect::<String>())
     };
-    let doubts = |content: &str, closed: bool| {
+    let doubts = |content: &str, replay: Replay| {
         let folder = Folder::new();
         let mut source = open(&folder.file("a.csv", content), &Options::default()).unwrap();
-        ftlab_trace::doubts(&mut *source, closed)
+        ftlab_trace::doubts(&mut *source, replay)
             .unwrap()
             .into_iter()
             .filter(|d| d.contains("waited"))
             .collect::<Vec<_>>()
     };
     let steady = recording(|i| (i + 1).min(16));
-    let found = doubts(&steady, false);
+    let found = doubts(&steady, Replay::Open);
     assert!(found[0].contains("16 requests under way; by its times") && found.len() == 1, "{found:?}");
     assert!(found[0].ends_with("--set workload.replay=closed --set host.queue_depth=16"), "{found:?}");
-    assert!(doubts(&steady, true).is_empty());
+    assert!(doubts(&steady, Replay::Closed).is_empty());
     let folder = Folder::new();
     let info = info(&folder.file("a.csv", &steady), &Options::default()).unwrap();
     assert_eq!(info.notes, ["recorded with 15.4 requests under way on average, 16 at most"]);
     // Here work arrives by itself, now and then much of it at the same time, so the clients did not wait.
-    assert!(doubts(&recording(|i| 1 + i % 50 * (i / 190)), false).is_empty());
+    assert!(doubts(&recording(|i| 1 + i % 50 * (i / 190)), Replay::Open).is_empty());
 }
 
 /// FUA applies only to a write; a flush requested before a request precedes that request, and is a repeat only if the

@@ -5,6 +5,7 @@ mod arrivals;
 pub mod awareness;
 mod blocks;
 pub(crate) mod check;
+mod dependent;
 pub mod held;
 mod lane;
 mod lent;
@@ -20,6 +21,7 @@ mod tenancy;
 
 pub use arrivals::{Above, Account, Arrivals, VersionOf};
 pub use blocks::block_pages;
+pub use dependent::Dependent;
 pub use replay::{Intake, LATEST_NS, Replayed};
 pub use several::{Placed, Sender, Several};
 pub use submitted::{Submission, SubmitError, Submitted};

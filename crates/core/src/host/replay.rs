@@ -90,7 +90,7 @@ impl<'a> Replayed<'a> {
     ) -> Result<Replayed<'a>, SourceError> {
         let mut arrivals = Replayed {
             source,
-            next: Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0, stream: 0 },
+            next: Record::FLUSH,
             ended: false,
             due_ns: NEVER,
             arrived: 0,
@@ -107,13 +107,13 @@ impl<'a> Replayed<'a> {
     #[inline(always)] // for every request
     fn fetch(&mut self) -> Result<(), SourceError> {
         (self.ended, self.due_ns) = (true, NEVER);
-        if let Some(Record { time_ns, op, offset, size, line, flags, stream }) = self.source.next()? {
+        if let Some(Record { time_ns, op, offset, size, line, flags, stream, .. }) = self.source.next()? {
             // The fields are copied one by one: reading the record as a whole would have to wait for the stores.
             (self.next.time_ns, self.next.op) = (time_ns, op);
             (self.next.flags, self.next.stream) = (flags, stream);
             (self.next.offset, self.next.size, self.next.line) = (offset, size, line);
             self.due_ns = match &mut self.closed {
-                None if time_ns > LATEST_NS => return Err(self.late()),
+                None if time_ns > LATEST_NS => return Err(late(self.source, &self.next)),
                 None => time_ns,
                 Some((0, completions)) => completions.pop().unwrap_or(NEVER),
                 Some((at_start, _)) => {
@@ -125,28 +125,29 @@ impl<'a> Replayed<'a> {
         }
         Ok(())
     }
+}
 
-    #[cold]
-    fn late(&self) -> SourceError {
-        SourceError::Input(format!(
-            "{}: the arrival at {} ns is more than a century after the start; \
-             are the times in another unit, or do they count from another epoch?",
-            self.source.locate(&self.next),
-            self.next.time_ns
-        ))
-    }
+/// Makes the error for an arrival that is too late to be simulated.
+#[cold]
+pub(super) fn late(source: &dyn Source, record: &Record) -> SourceError {
+    SourceError::Input(format!(
+        "{}: the arrival at {} ns is more than a century after the start; \
+         are the times in another unit, or do they count from another epoch?",
+        source.locate(record),
+        record.time_ns
+    ))
+}
 
-    #[cold]
-    fn beyond(&self) -> SourceError {
-        SourceError::Input(format!(
-            "{}: {} B at offset {} are beyond the user capacity of {} B; \
-             set workload.out_of_range to wrap or compact, or enlarge the flash",
-            self.source.locate(&self.next),
-            self.next.size,
-            self.next.offset,
-            self.intake.user_bytes
-        ))
-    }
+/// Makes the error for a request that is not within the device's `user_bytes`.
+#[cold]
+pub(super) fn beyond(source: &dyn Source, record: &Record, user_bytes: u64) -> SourceError {
+    SourceError::Input(format!(
+        "{}: {} B at offset {} are beyond the user capacity of {user_bytes} B; \
+         set workload.out_of_range to wrap or compact, or enlarge the flash",
+        source.locate(record),
+        record.size,
+        record.offset,
+    ))
 }
 
 impl Replayed<'_> {
@@ -159,7 +160,8 @@ impl Replayed<'_> {
     #[inline]
     pub fn take_as(&mut self, number: u64, arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError> {
         debug_assert!(!self.ended, "one arrives");
-        let request = self.intake.request(number, arrival_ns, &self.next).ok_or_else(|| self.beyond())?;
+        let request = self.intake.request(number, arrival_ns, &self.next);
+        let request = request.ok_or_else(|| beyond(self.source, &self.next, self.intake.user_bytes))?;
         let id = pool.insert(request);
         self.fetch()?;
         self.arrived += 1;

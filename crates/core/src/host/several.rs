@@ -2,13 +2,15 @@
 //! clock.
 
 use super::arrivals::{Above, Account, Arrivals, VersionOf};
+use super::dependent::Dependent;
 use super::part::Part;
 use super::replay::Replayed;
 use crate::clock::NEVER;
 use crate::host::settings::Settings;
 use crate::metrics::{Done, Report};
 use crate::request::{Pool, Request};
-use crate::workload::tenants::told_of;
+use crate::workload::settings::Replay;
+use crate::workload::tenants::{Tenant, told_of};
 use crate::workload::{Record, Source, SourceError, SourceSummary};
 
 /// What sends a tenant's requests.
@@ -23,6 +25,7 @@ pub enum Sender {
 /// A tenant's requests as they arrive.
 enum Requests<'a> {
     Replayed(Replayed<'a>),
+    Dependent(Box<Dependent<'a>>),
     Part(Part<'a>),
 }
 
@@ -30,6 +33,7 @@ macro_rules! on {
     ($requests:expr, $it:ident => $body:expr) => {
         match $requests {
             Requests::Replayed($it) => $body,
+            Requests::Dependent($it) => $body,
             Requests::Part($it) => $body,
         }
     };
@@ -62,10 +66,14 @@ impl Load<'_> {
 
     /// Ends a source if its next request would arrive too late.
     fn end_if_over(&mut self) {
-        let Requests::Replayed(replayed) = &mut self.requests else { return };
-        let due_ns = replayed.next_ns();
-        if due_ns >= self.end_ns && due_ns != NEVER {
-            replayed.end();
+        let due_ns = on!(&self.requests, it => it.next_ns());
+        if due_ns < self.end_ns || due_ns == NEVER {
+            return;
+        }
+        match &mut self.requests {
+            Requests::Replayed(replayed) => replayed.end(),
+            Requests::Dependent(dependent) => dependent.end(),
+            Requests::Part(_) => {}
         }
     }
 }
@@ -121,6 +129,20 @@ impl Source for Placed {
     }
 }
 
+/// Makes the requests of a tenant that has a source; in dependent replay they are one stream.
+fn of_source<'a>(
+    source: &'a mut (dyn Source + Send),
+    settings: &Settings,
+    tenant: &Tenant,
+) -> Result<Requests<'a>, SourceError> {
+    let (replay, own) = (tenant.workload.replay, &tenant.own);
+    if replay == Replay::Dependent {
+        return Ok(Requests::Dependent(Box::new(Dependent::new(source, settings, false)?)));
+    }
+    let depth = own.queue_depth.unwrap_or(settings.host.queue_depth);
+    Ok(Requests::Replayed(Replayed::of_tenant(source, settings, (replay, depth, own.start_ns))?))
+}
+
 impl<'a> Several<'a> {
     /// Makes the feed of the settings' tenants from a sender for each, and reads the sources' first records.
     ///
@@ -135,10 +157,8 @@ impl<'a> Several<'a> {
             let end_ns = own.duration_ns.map_or(NEVER, |long_ns| own.start_ns.saturating_add(long_ns));
             let requests = match sender {
                 Sender::Source(source) => {
-                    let depth = own.queue_depth.unwrap_or(settings.host.queue_depth);
-                    let replay = (tenant.workload.replay, depth, own.start_ns);
-                    let replayed = Replayed::of_tenant(&mut **source, settings, replay);
-                    Requests::Replayed(replayed.map_err(|error| of_tenant(&tenant.name, error))?)
+                    let requests = of_source(&mut **source, settings, tenant);
+                    requests.map_err(|error| of_tenant(&tenant.name, error))?
                 }
                 Sender::Above(above) => {
                     let range = (ranges[usize::from(number)], page_bytes);
@@ -163,14 +183,14 @@ impl<'a> Several<'a> {
     fn parts(&self) -> impl Iterator<Item = &Part<'a>> {
         self.loads.iter().filter_map(|load| match &load.requests {
             Requests::Part(part) => Some(part),
-            Requests::Replayed(_) => None,
+            Requests::Replayed(_) | Requests::Dependent(_) => None,
         })
     }
 
     fn parts_mut(&mut self) -> impl Iterator<Item = &mut Part<'a>> {
         self.loads.iter_mut().filter_map(|load| match &mut load.requests {
             Requests::Part(part) => Some(part),
-            Requests::Replayed(_) => None,
+            Requests::Replayed(_) | Requests::Dependent(_) => None,
         })
     }
 
@@ -262,6 +282,7 @@ impl Arrivals for Several<'_> {
         self.merged += 1;
         match &mut self.loads[usize::from(taken.pages.stream)].requests {
             Requests::Replayed(_) => pending.tag += 1,
+            Requests::Dependent(dependent) => dependent.merged(pending, taken),
             Requests::Part(part) => part.merged(pending, taken),
         }
     }
@@ -277,8 +298,11 @@ impl Arrivals for Several<'_> {
     fn summary(&self) -> SourceSummary {
         let mut all = SourceSummary::default();
         for load in &self.loads {
-            let Requests::Replayed(requests) = &load.requests else { continue };
-            let one = requests.summary();
+            let one = match &load.requests {
+                Requests::Replayed(requests) => requests.summary(),
+                Requests::Dependent(requests) => requests.summary(),
+                Requests::Part(_) => continue,
+            };
             all.out_of_order += one.out_of_order;
             for (reason, count) in one.dropped {
                 *all.dropped.entry(reason).or_default() += count;

@@ -1,7 +1,7 @@
 //! The feed that supplies a simulation with requests.
 
 use crate::clock::NEVER;
-use crate::host::{Above, Arrivals, Replayed, Several, Submitted};
+use crate::host::{Above, Arrivals, Dependent, Replayed, Several, Submitted};
 use crate::request::{Pool, Request};
 use crate::workload::{SourceError, SourceSummary};
 
@@ -12,6 +12,8 @@ pub enum Feed<'a> {
     Submitted(Submitted),
     /// A trace or a generator.
     Replayed(Replayed<'a>),
+    /// A recording whose requests wait for each other.
+    Dependent(Box<Dependent<'a>>),
     /// A trace or a generator for each of several tenants.
     Several(Several<'a>),
     /// Something above the block layer that is told what happens below, for example clients with a file
@@ -24,6 +26,7 @@ macro_rules! on {
         match $feed {
             Feed::Submitted($it) => $body,
             Feed::Replayed($it) => $body,
+            Feed::Dependent($it) => $body,
             Feed::Several($it) => $body,
             Feed::Above($it) => $body,
         }

@@ -8,9 +8,9 @@ use super::{Awake, Observer, Prepared, RunError, Simulation, prepare};
 use crate::clock::NEVER;
 use crate::device::{Device, Used};
 use crate::ftl::{Ftl, LookUp, Prepare};
-use crate::host::{Above, Arrivals, Host, Replayed, Sender, Several, Submitted};
+use crate::host::{Above, Arrivals, Dependent, Host, Replayed, Sender, Several, Submitted};
 use crate::metrics::{Recorder, Report};
-use crate::settings::Settings;
+use crate::settings::{Replay, Settings};
 use crate::workload::{Source, SourceError};
 
 /// Preconditions the device and runs one simulation to its end.
@@ -90,9 +90,12 @@ impl<'a> Simulation<'a> {
         prepared: Prepared,
         source: &'a mut (dyn Source + Send),
     ) -> Result<Simulation<'a>, SourceError> {
-        let replayed = Replayed::new(source, settings)?;
+        let feed = match settings.workload.replay {
+            Replay::Dependent => Feed::Dependent(Box::new(Dependent::new(source, settings, true)?)),
+            Replay::Open | Replay::Closed => Feed::Replayed(Replayed::new(source, settings)?),
+        };
         let host = Host::new(settings, &prepared.ftl, false);
-        Ok(Simulation::fed(settings, prepared, host, Feed::Replayed(replayed)))
+        Ok(Simulation::fed(settings, prepared, host, feed))
     }
 
     /// Makes a simulation as [`Simulation::new`] does, with a sender for each tenant.

@@ -1,5 +1,6 @@
 //! The requests that enter the stack: block requests, from a trace or a generator (`ftlab-generator`).
 
+pub mod dependent;
 mod formats;
 mod scatter;
 pub mod settings;
@@ -51,6 +52,9 @@ pub struct Record {
     pub flags: u8,
     /// Stream: the tenant of the request, or the placement handle of its data; 0 for a request without a stream.
     pub stream: u16,
+    /// Time from arrival to completion when the request was recorded, ns; [`Record::UNKNOWN`] if that is not recorded,
+    /// or if nobody asked for it.
+    pub latency_ns: u64,
 }
 
 impl Record {
@@ -59,6 +63,19 @@ impl Record {
     /// A record with this flag requests a flush before it. Readers of traces deliver that flush as a request of its own
     /// and clear the flag; elsewhere it has no effect.
     pub const PREFLUSH: u8 = 2;
+    /// A latency that is not known.
+    pub const UNKNOWN: u64 = u64::MAX;
+    /// A flush at time 0, of which a literal takes the fields that it does not state.
+    pub const FLUSH: Record = Record {
+        time_ns: 0,
+        op: Op::Flush,
+        offset: 0,
+        size: 0,
+        line: 0,
+        flags: 0,
+        stream: 0,
+        latency_ns: Record::UNKNOWN,
+    };
 }
 
 /// Why a source could not deliver its next record.
@@ -84,6 +101,8 @@ pub struct SourceSummary {
     pub notes: Vec<String>,
     /// Number of requests that the recorded clients had under way, if they waited for answers.
     pub waited: Option<u64>,
+    /// Whether the source is a recording of a live device that says when requests completed.
+    pub recording: bool,
 }
 
 /// A stream of requests in arrival order, whose memory does not grow with its length.
@@ -97,6 +116,15 @@ pub trait Source {
     /// # Errors
     /// Those of [`Source::next`].
     fn has_streams(&mut self) -> Result<bool, SourceError> {
+        Ok(false)
+    }
+
+    /// Whether this source delivers when requests completed ([`Record::latency_ns`]); asked as
+    /// [`Source::has_streams`] is.
+    ///
+    /// # Errors
+    /// Those of [`Source::next`].
+    fn has_completions(&mut self) -> Result<bool, SourceError> {
         Ok(false)
     }
 

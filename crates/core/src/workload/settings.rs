@@ -27,8 +27,8 @@ section! {
         out_of_range: OutOfRange = "workload.out_of_range", "error";
         /// What a stream of a trace is; process and volume need a layout whose lines name one.
         streams: StreamsOf = "workload.streams", "layout";
-        /// Whether requests arrive at their recorded times (open), or host.queue_depth of them are kept outstanding
-        /// (closed).
+        /// Whether requests arrive at their recorded times (open), host.queue_depth of them are kept outstanding
+        /// (closed), or each waits until as many have completed as had when it was recorded (dependent).
         replay: Replay = "workload.replay", "open";
         /// Whose requests these are; several loads at once are tenants of their own ([tenant.NAME]).
         tenants: By = "workload.tenants", "none";
@@ -84,6 +84,9 @@ choice! {
         Open = "open",
         /// host.queue_depth requests are kept outstanding; recorded times are ignored
         Closed = "closed",
+        /// a request waits until as many of its stream have completed as had when it was recorded, and for the time that
+        /// its sender took since then; needs a trace with completions
+        Dependent = "dependent",
     }
 }
 
@@ -244,7 +247,7 @@ pub(crate) fn ignored(workload: &Workload, found: &mut Ignored) {
     let recorded = workload.trace.is_some() || workload.synthetic.is_some();
     let clients = "clients send their requests as those before complete";
     found.unless(recorded, &["workload.replay", "workload.speed"], clients);
-    let open = workload.replay == Replay::Open;
+    let open = workload.replay != Replay::Closed;
     let closed = "workload.replay = \"closed\" goes by no arrival times";
     found.unless(open, &["workload.max_gap", "workload.speed"], closed);
     let Some(generator) = &workload.synthetic else {

@@ -237,14 +237,13 @@ impl Engine {
         data: Option<Arc<[u8]>>,
         fua: bool,
     ) {
-        let time_ns = self.simulation.now_ns() + 1;
+        let (time_ns, stream) = (self.simulation.now_ns() + 1, self.tickets[ticket].stream);
         let flags = if fua { Record::FUA } else { 0 };
-        let stream = self.tickets[ticket].stream;
-        let record = Record { time_ns, op, offset, size: end - offset, line: 0, flags, stream };
+        let record = Record { time_ns, op, offset, size: end - offset, flags, stream, ..Record::FLUSH };
         match self.simulation.submit(record) {
             Ok(number) => {
                 if let Some(recording) = &mut self.recording {
-                    recording.push(&record, self.tickets.count());
+                    recording.push(number, &record, self.tickets.count());
                 }
                 self.tickets[ticket].parts += 1;
                 self.flights.begin(number, Flight { ticket, op, offset, end, data });
@@ -357,8 +356,9 @@ impl Engine {
         }
     }
 
-    /// Notes that a submission has completed.
+    /// Notes when a submission has completed.
     fn arrived(&mut self, number: u64, failed: bool, at_ns: u64) {
+        self.recording.iter_mut().for_each(|recording| recording.complete(number, at_ns));
         let flight = self.flights.end(number);
         let full = self.supply.as_ref().is_some_and(Supply::is_full) && flight.op != Op::Read;
         let ticket = &mut self.tickets[flight.ticket];

@@ -15,7 +15,7 @@ use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::{Activity, Cut, Identity, Prepared, RunError};
 use ftlab_core::util::{below, stream};
-use ftlab_core::workload::{Op, Record};
+use ftlab_core::workload::Record;
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -320,7 +320,7 @@ impl Engine {
         }
         if !self.is_off() {
             let time_ns = self.simulation.now_ns() + 1;
-            let flush = Record { time_ns, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0, stream: 0 };
+            let flush = Record { time_ns, ..Record::FLUSH };
             let flushed = self.simulation.submit(flush).is_ok();
             self.simulation.run_until_idle(&mut self.heard)?;
             let failed = self.heard.answers.drain(..).any(|(_, failed, _)| failed);

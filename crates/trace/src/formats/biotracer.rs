@@ -9,20 +9,29 @@
 use crate::devices::Devices;
 use crate::fields::{SECTOR, Words, sectors, time, unexpected, whole};
 use crate::number::unit;
+use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
-use ftlab_core::workload::Op;
+use ftlab_core::workload::{Op, Record};
 
 const BLOCK: u64 = 8 * SECTOR;
 
 /// The parser of this layout.
 #[derive(Default)]
 pub(crate) struct Biotracer {
+    /// Whether completions are wanted.
+    completions: bool,
     cleaned: u64,
 }
 
 impl Parser for Biotracer {
     const SAMPLE: &'static str =
         "131072\t8\t4096\t5\t10.5\t10.5001\t10.5002\t10.51\n200\t17\t8704\t1\t10.6\t10.6\t10.6\t10.7\n";
+
+    const COMPLETIONS: bool = true;
+
+    fn new(options: &Options) -> Biotracer {
+        Biotracer { completions: options.wants_completions(), cleaned: 0 }
+    }
 
     fn parse(&mut self, line: &[u8], _: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Words::of(line);
@@ -31,8 +40,9 @@ impl Parser for Biotracer {
         whole(fields.need("bytes")?, "bytes")?;
         let flags = whole(fields.need("flags")?, "flags")?;
         let time_ns = time(fields.need("time generated")?, "time generated", unit::S)?;
+        let mut finished_ns = time_ns;
         for name in ["time of process start", "time submitted", "time finished"] {
-            time(fields.need(name)?, name, unit::S)?;
+            finished_ns = time(fields.need(name)?, name, unit::S)?;
         }
         if let Some(extra) = fields.next() {
             return Err(unexpected("what follows the times", extra, "nothing: eight fields make a line"));
@@ -43,7 +53,11 @@ impl Parser for Biotracer {
         };
         self.cleaned += u64::from(size != recorded);
         let op = if flags & 1 == 1 { Op::Write } else { Op::Read };
-        Ok(Row::Request { time_ns, op, offset, size })
+        let latency_ns = match self.completions {
+            true => finished_ns.saturating_sub(time_ns),
+            false => Record::UNKNOWN,
+        };
+        Ok(Row::timed(time_ns, op, [offset, size], latency_ns))
     }
 
     fn notes(&self) -> Vec<String> {

@@ -7,6 +7,7 @@ use crate::actions::Counted;
 use crate::devices::Devices;
 use crate::fields::{Words, sectors, time, unexpected, whole};
 use crate::number::unit;
+use crate::options::Options;
 use crate::rwbs::{self, Flagged};
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::settings::StreamsOf;
@@ -16,6 +17,8 @@ use ftlab_core::workload::Op;
 #[derive(Default)]
 pub(crate) struct Blkparse {
     counted: Counted,
+    /// Whether completions are wanted, and there are some.
+    completions: bool,
     flagged: Flagged,
 }
 
@@ -43,12 +46,24 @@ impl Parser for Blkparse {
         Words::of(line).nth(if of == StreamsOf::Process { 4 } else { 0 })
     }
 
+    const COMPLETIONS: bool = true;
+    const COMPLETIONS_APART: bool = true;
+
+    fn new(options: &Options) -> Blkparse {
+        Blkparse { completions: options.wants_completions(), ..Blkparse::default() }
+    }
+
+    fn has_completions(&self) -> bool {
+        self.completions
+    }
+
     fn prepare(&mut self, head: &[u8]) {
         self.counted = Counted::of(head.split(|byte| *byte == b'\n').filter_map(|line| {
             let mut words = Words::of(line);
             words.next().filter(|device| is_device(device))?;
             words.nth(4).filter(|action| action.len() == 1).map(|action| action[0])
         }));
+        self.completions &= self.counted.completions;
     }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
@@ -66,7 +81,8 @@ impl Parser for Blkparse {
         let time_ns = time(stamp, "time", unit::S)?;
         whole(fields.need("pid")?, "pid")?;
         let action = fields.need("action")?;
-        if !(action.len() == 1 && self.counted.counts(action[0])) {
+        let completes = self.completions && action == b"C";
+        if !(action.len() == 1 && self.counted.counts(action[0]) || completes) {
             return Ok(Row::Drop("not_issue"));
         }
         let flags = fields.need("rwbs")?;
@@ -83,6 +99,11 @@ impl Parser for Blkparse {
             _ => None,
         };
         match (rwbs.op, range) {
+            (Some(Op::Flush), _) if completes => Ok(Row::completion(time_ns, Op::Flush, [0, 0])),
+            (Some(op), Some((offset, size))) if completes && size > 0 => {
+                Ok(Row::completion(time_ns, op, [devices.place(device, offset, size)?, size]))
+            }
+            _ if completes => Ok(Row::Drop("not_issue")),
             (Some(Op::Flush), _) => Ok(Row::flush(time_ns)),
             (Some(Op::Write), None | Some((_, 0))) if rwbs.preflush || rwbs.fua => Ok(Row::flush(time_ns)),
             (None, _) | (_, None) => Ok(Row::Drop("other_op")),

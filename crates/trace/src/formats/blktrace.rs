@@ -28,6 +28,8 @@ const FUA: u32 = 1 << 15;
 pub(crate) struct Blktrace {
     big_endian: bool,
     counted: Counted,
+    /// Whether completions are wanted, and there are some.
+    completions: bool,
     flagged: Flagged,
     devices: Devices,
     /// Whether the file's name shows that the trace has other files too.
@@ -96,6 +98,7 @@ fn magic(record: &[u8]) -> Option<bool> {
 }
 
 impl Reader for Blktrace {
+    const COMPLETIONS: bool = true;
     const SAMPLE: &'static [u8] =
         b"\x07tae\x01\0\0\0\xe8\x03\0\0\0\0\0\0\x08\0\0\0\0\0\0\0\0\x10\0\0\x01\0\x01\0\
         \xb9\x02\0\0\x10\0\x80\0\0\0\0\0\0\0\x03\0abc\
@@ -109,6 +112,7 @@ impl Reader for Blktrace {
         Blktrace {
             big_endian,
             counted: Counted::of(actions(head, big_endian)),
+            completions: false,
             flagged: Flagged::default(),
             devices: Devices::default(),
             one_of_several,
@@ -117,6 +121,11 @@ impl Reader for Blktrace {
 
     fn is_one(_: &str, head: &[u8]) -> bool {
         magic(head).is_some()
+    }
+
+    fn keep_completions(&mut self) -> bool {
+        self.completions = self.counted.completions;
+        self.completions
     }
 
     fn record(&self) -> usize {
@@ -134,7 +143,8 @@ impl Reader for Blktrace {
         if categories & NOTIFY != 0 {
             return Ok((Row::Nothing, extra));
         }
-        if !self.counted.counts(fields.action()) {
+        let completes = self.completions && fields.action() == b'C';
+        if !(self.counted.counts(fields.action()) || completes) {
             return Ok((Row::Drop("not_issue"), extra));
         }
         let (time_ns, sector, size) = (fields.u64(8), fields.u64(16), u64::from(fields.u32(24)));
@@ -145,13 +155,17 @@ impl Reader for Blktrace {
         };
         let rwbs = Rwbs { op, preflush: categories & FLUSH != 0, fua: categories & FUA != 0 };
         let row = if size == 0 && (rwbs.preflush || rwbs.fua) {
-            Row::flush(time_ns)
+            if completes { Row::completion(time_ns, Op::Flush, [0, 0]) } else { Row::flush(time_ns) }
         } else if let (Some(op), false) = (op, categories & COMMAND != 0 || size == 0) {
             let offset = sector
                 .checked_mul(SECTOR)
                 .ok_or_else(|| Trouble::Line(format!("sector {sector} is beyond 2^64 bytes")))?;
             let offset = self.devices.place(&record[36..40], offset, size)?;
-            Row::flagged(time_ns, op, [offset, size], self.flagged.count(rwbs))
+            if completes {
+                Row::completion(time_ns, op, [offset, size])
+            } else {
+                Row::flagged(time_ns, op, [offset, size], self.flagged.count(rwbs))
+            }
         } else {
             Row::Drop("other_op")
         };

@@ -1,5 +1,6 @@
 //! ftlab's own csv: a header that names `time_ns`, `time_us` or `time_s`, `op`, `offset` and `size`, in any
-//! order, and may name `flags`, `stream` and `outstanding`; other columns are ignored. Offsets and sizes are in bytes.
+//! order, and may name `flags`, `stream`, `outstanding` and `latency_ns` (or `latency_us`, `latency_s`: the time from
+//! arrival to completion); other columns are ignored. Offsets and sizes are in bytes.
 //! Flags are the bits of [`Record::flags`]; op WF is a write with FUA, too. An empty flag or stream counts as 0.
 
 use super::{Recognised, Stamps};
@@ -7,6 +8,7 @@ use crate::depth::{self, Depth};
 use crate::devices::Devices;
 use crate::fields::{Commas, time, unexpected, whole};
 use crate::number::unit;
+use crate::options::Options;
 use crate::text::{Parser, Row, Trouble, is_blank};
 use ftlab_core::workload::{Op, Record};
 
@@ -25,6 +27,7 @@ enum Column {
     Outstanding,
     Flags,
     Stream,
+    Latency,
 }
 
 /// The parser; its columns are known from the first line on.
@@ -36,6 +39,11 @@ pub(crate) struct Csv {
     depth: Depth,
     /// Whether there is a column for streams.
     streams: bool,
+    /// The unit of the column for latencies, if there is one; whether it is read.
+    latency_unit: Option<u32>,
+    /// Whether there is a column for outstanding requests.
+    outstanding: bool,
+    completions: bool,
 }
 
 /// Whether a line names the required columns.
@@ -74,18 +82,30 @@ impl Default for Csv {
             time_unit: unit::NS,
             depth: Depth::default(),
             streams: false,
+            latency_unit: None,
+            outstanding: false,
+            completions: false,
         }
     }
 }
 
 impl Csv {
+    /// Returns the latency in this text, ns; an empty one is not known.
+    #[inline]
+    fn latency_of(&self, text: &[u8]) -> Result<u64, Trouble> {
+        match self.latency_unit {
+            Some(unit) if self.completions && !text.is_empty() => time(text, "latency", unit),
+            _ => Ok(Record::UNKNOWN),
+        }
+    }
+
     fn read_header(&mut self, line: &[u8]) -> Result<(), Trouble> {
         let wrong = |what: String| {
             Trouble::Input(format!(
                 "{what}; the header must name time_ns (or time_us, time_s), op, offset and size"
             ))
         };
-        let mut found = [false; 7];
+        let mut found = [false; 8];
         for (index, name) in Commas::of(line).take(COLUMNS).enumerate() {
             let column = match name.to_ascii_lowercase().as_slice() {
                 b"time_ns" => (Column::Time, unit::NS),
@@ -96,6 +116,9 @@ impl Csv {
                 b"size" => (Column::Size, 0),
                 b"flags" => (Column::Flags, 0),
                 STREAM => (Column::Stream, 0),
+                b"latency_ns" => (Column::Latency, unit::NS),
+                b"latency_us" => (Column::Latency, unit::US),
+                b"latency_s" => (Column::Latency, unit::S),
                 name if name == depth::NAME.as_bytes() => (Column::Outstanding, 0),
                 _ => continue,
             };
@@ -103,8 +126,11 @@ impl Csv {
             if std::mem::replace(seen, true) {
                 return Err(wrong(format!("column \"{}\" appears twice", crate::fields::shown(name))));
             }
-            if column.0 == Column::Time {
-                self.time_unit = column.1;
+            match column.0 {
+                Column::Time => self.time_unit = column.1,
+                Column::Latency => self.latency_unit = Some(column.1),
+                Column::Outstanding => self.outstanding = true,
+                _ => {}
             }
             self.columns[index] = column.0;
             self.used = index + 1;
@@ -153,9 +179,14 @@ fn op_of(text: &[u8]) -> Result<Op, Trouble> {
 impl Parser for Csv {
     const STAMPS: Stamps = Stamps::Own;
     const STREAMS: Option<&'static str> = Some("those of its column stream");
+    const COMPLETIONS: bool = true;
     const RECOGNISED: Recognised = Recognised::Header(is_header);
     const SAMPLE: &'static str =
         "time_ns,op,offset,size\n100,R,4096,512\n200,w,0,1\n250,T,8192,4096\n300,F,,\n";
+
+    fn new(options: &Options) -> Csv {
+        Csv { completions: options.wants_completions(), ..Csv::default() }
+    }
 
     fn parse(&mut self, line: &[u8], _: &mut Devices) -> Result<Row, Trouble> {
         if self.used == 0 {
@@ -166,6 +197,7 @@ impl Parser for Csv {
         let (mut time_text, mut op_text, mut offset_text, mut size_text) =
             (&b""[..], &b""[..], &b""[..], &b""[..]);
         let (mut flags_text, mut stream_text) = (&b""[..], &b""[..]);
+        let mut latency_text = &b""[..];
         for &column in &self.columns[..self.used] {
             match column {
                 Column::Time => time_text = fields.need("time")?,
@@ -175,6 +207,7 @@ impl Parser for Csv {
                 Column::Outstanding => self.depth.add(whole(fields.need(depth::NAME)?, depth::NAME)?),
                 Column::Flags => flags_text = fields.need("flags")?,
                 Column::Stream => stream_text = fields.need("stream")?,
+                Column::Latency => latency_text = fields.need("latency")?,
                 Column::Other => _ = fields.need("a column before the last one used")?,
             }
         }
@@ -182,17 +215,40 @@ impl Parser for Csv {
         let fua = op_text.eq_ignore_ascii_case(b"WF");
         let op = if fua { Op::Write } else { op_of(op_text)? };
         let stream = stream_of(stream_text)?;
+        let latency_ns = self.latency_of(latency_text)?;
         if op == Op::Flush {
-            return Ok(Row::of(Record { time_ns, op, offset: 0, size: 0, line: 0, flags: 0, stream }));
+            return Ok(Row::of(Record {
+                time_ns,
+                op,
+                offset: 0,
+                size: 0,
+                line: 0,
+                flags: 0,
+                stream,
+                latency_ns,
+            }));
         }
         let (offset, size) = (whole(offset_text, "offset")?, whole(size_text, "size")?);
         let flags = (u8::from(fua) * Record::FUA) | flags_of(flags_text, op)?;
-        Ok(Row::of(Record { time_ns, op, offset, size, line: 0, flags, stream }))
+        Ok(Row::of(Record { time_ns, op, offset, size, line: 0, flags, stream, latency_ns }))
     }
 
     fn prepare(&mut self, head: &[u8]) {
         let header = head.split(|&byte| byte == b'\n').find(|line| !is_blank(line)).unwrap_or_default();
-        self.streams = Commas::of(header).take(COLUMNS).any(|name| name.eq_ignore_ascii_case(STREAM));
+        let mut names = Commas::of(header).take(COLUMNS);
+        self.streams = names.any(|name| name.eq_ignore_ascii_case(STREAM));
+        let mut named = Csv::default();
+        if named.read_header(header).is_ok() {
+            (self.latency_unit, self.outstanding) = (named.latency_unit, named.outstanding);
+        }
+    }
+
+    fn is_recording(&self) -> bool {
+        self.outstanding && self.latency_unit.is_some()
+    }
+
+    fn has_completions(&self) -> bool {
+        self.latency_unit.is_some()
     }
 
     fn has_streams(&self) -> bool {

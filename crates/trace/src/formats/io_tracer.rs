@@ -12,10 +12,11 @@ use crate::devices::Devices;
 use crate::fields::{Commas, Quoted, sectors, time, unexpected, whole};
 use crate::header::Header;
 use crate::number::unit;
+use crate::options::Options;
 use crate::rwbs::{Flagged, Rwbs};
 use crate::streams::Streams;
 use crate::text::{Parser, Row, Trouble};
-use ftlab_core::workload::Op;
+use ftlab_core::workload::{Op, Record};
 
 const NAMES: [&str; 9] =
     ["timestamp", "operation", "sector", "size", "latency_ms", "pid", "command", "device", "flags"];
@@ -31,6 +32,8 @@ fn header(line: &[u8]) -> Option<Header<9>> {
 pub(crate) struct IoTracer {
     columns: Header<9>,
     named: bool,
+    /// Whether completions are wanted.
+    completions: bool,
     flagged: Flagged,
     streams: Streams,
 }
@@ -38,7 +41,13 @@ pub(crate) struct IoTracer {
 impl Default for IoTracer {
     fn default() -> IoTracer {
         let columns = header(BEFORE).expect("the columns have these names");
-        IoTracer { columns, named: false, flagged: Flagged::default(), streams: Streams::default() }
+        IoTracer {
+            columns,
+            named: false,
+            completions: false,
+            flagged: Flagged::default(),
+            streams: Streams::default(),
+        }
     }
 }
 
@@ -111,11 +120,16 @@ fn rwbs_of(words: [&[u8]; 2], size: u64) -> Option<Rwbs> {
 
 impl Parser for IoTracer {
     const STREAMS: Option<&'static str> = Some("processes (pid)");
+    const COMPLETIONS: bool = true;
     const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| header(line).is_some());
     const SAMPLE: &'static str = "timestamp,operation,pid,tid,command,sector,size,latency_ms,device,flags,cpu_id\n\
         2024-01-15 10:30:45.123456,write,1234,1235,python3,2048000,8192,1.234,259:0,sync,0\n\
         2024-01-15 10:30:45.234567,read,77,77,\"a, b\",2048016,4096,0.567,259:0,,1\n\
         2024-01-15 10:30:45.345678,flush,1234,1235,python3,0,0,2.345,259:0,,2\n";
+
+    fn new(options: &Options) -> IoTracer {
+        IoTracer { completions: options.wants_completions(), ..IoTracer::default() }
+    }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         // Files that were put together have a header each.
@@ -135,19 +149,23 @@ impl Parser for IoTracer {
         let latency = need(4)?;
         let latency_ns = if latency.is_empty() { 0 } else { time(latency, NAMES[4], unit::MS)? };
         let time_ns = stamp.saturating_sub(latency_ns);
+        let known = self.completions && !latency.is_empty();
+        let latency_ns = if known { latency_ns } else { Record::UNKNOWN };
         let [pid, command, device, flags] = [5, 6, 7, 8].map(|field| fields[field].unwrap_or_default());
         let rwbs = rwbs_of([words, flags], size)
             .ok_or_else(|| unexpected(NAMES[1], words, "a word such as read or write"))?;
         let stream = self.streams.labelled(pid, command)?;
         let Some(op) = rwbs.op else { return Ok(Row::Drop("other_op")) };
         if op == Op::Flush || size == 0 && (rwbs.preflush || rwbs.fua) {
-            return Ok(Row::streamed(time_ns, Op::Flush, [0, 0], 0, stream));
+            let (offset, size, line, flags) = (0, 0, 0, 0);
+            let op = Op::Flush;
+            return Ok(Row::of(Record { time_ns, op, offset, size, line, flags, stream, latency_ns }));
         }
         // In the older of the two layouts without a header, this column has the parent process.
         let device = if self.named || device.contains(&b':') { device } else { b"" };
         let offset = devices.place(device, sectors(need(2)?, NAMES[2])?, size)?;
         let flags = self.flagged.count(rwbs);
-        Ok(Row::streamed(time_ns, op, [offset, size], flags, stream))
+        Ok(Row::of(Record { time_ns, op, offset, size, line: 0, flags, stream, latency_ns }))
     }
 
     fn notes(&self) -> Vec<String> {

@@ -4,6 +4,7 @@ use crate::binary::Binary;
 use crate::devices::Devices;
 use crate::lines::Lines;
 use crate::options::Options;
+use crate::paired::paired;
 use crate::text::{Parser, Row, Rows, TextRows, Trouble};
 pub(crate) use crate::text::{Recognised, Stamps};
 pub(crate) use csv::wrong_header as wrong_csv_header;
@@ -19,6 +20,8 @@ pub(crate) struct Format {
     pub(crate) sources: &'static [StreamsOf],
     /// What the layout's own streams are, for people.
     pub(crate) streams: Option<&'static str>,
+    /// Whether it may be recorded when requests completed.
+    pub(crate) completions: bool,
     /// Some lines of the layout, or a small file of it.
     pub(crate) sample: &'static [u8],
     /// Makes the rows of an opened file.
@@ -43,6 +46,7 @@ const fn format<P: Parser + 'static>(name: &'static str) -> Format {
         recognised: P::RECOGNISED,
         sources: P::SOURCES,
         streams: P::STREAMS,
+        completions: P::COMPLETIONS,
         sample: P::SAMPLE.as_bytes(),
         rows: rows::<P>,
         probe: probe::<P>,
@@ -50,7 +54,7 @@ const fn format<P: Parser + 'static>(name: &'static str) -> Format {
 }
 
 fn rows<P: Parser + 'static>(path: &str, lines: Lines, options: &Options) -> Box<dyn Rows> {
-    Box::new(TextRows::<P>::new(path, lines, options))
+    paired(Box::new(TextRows::<P>::new(path, lines, options)), P::COMPLETIONS_APART, options)
 }
 
 fn probe<P: Parser>(lines: &[&[u8]], options: &Options) -> Probe {

@@ -5,20 +5,30 @@
 use super::{added_header, read_or_write};
 use crate::devices::Devices;
 use crate::fields::{Commas, ticks, whole};
+use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::settings::StreamsOf;
+use ftlab_core::workload::Record;
 
 const TICK_NS: u64 = 100;
 
 /// The parser of this layout.
 #[derive(Default)]
-pub(crate) struct Msr;
+pub(crate) struct Msr {
+    /// Whether completions are wanted.
+    completions: bool,
+}
 
 impl Parser for Msr {
     const HEADER: fn(&[u8]) -> bool = |line| added_header(line, &["timestamp"]);
     const SAMPLE: &'static str =
         "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372003061630,usr,1,Write,13,8192,1963\n";
     const SOURCES: &'static [StreamsOf] = &[StreamsOf::Volume];
+    const COMPLETIONS: bool = true;
+
+    fn new(options: &Options) -> Msr {
+        Msr { completions: options.wants_completions() }
+    }
 
     fn source(line: &[u8], _: StreamsOf) -> Option<&[u8]> {
         let mut fields = Commas::of(line);
@@ -42,6 +52,11 @@ impl Parser for Msr {
         let offset = whole(fields.need("Offset")?, "Offset")?;
         let size = whole(fields.need("Size")?, "Size")?;
         let offset = devices.place(volume, offset, size)?;
-        Ok(Row::Request { time_ns, op, offset, size })
+        let response = if self.completions { fields.need("ResponseTime")? } else { b"" };
+        let latency_ns = match response {
+            b"" => Record::UNKNOWN,
+            response => ticks(response, "ResponseTime", TICK_NS)?,
+        };
+        Ok(Row::timed(time_ns, op, [offset, size], latency_ns))
     }
 }

@@ -6,8 +6,10 @@ use super::{Recognised, header_is, read_or_write};
 use crate::devices::Devices;
 use crate::fields::{Commas, time, whole};
 use crate::number::unit;
+use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::settings::StreamsOf;
+use ftlab_core::workload::Record;
 
 /// Whether a line is the header.
 fn is_header(line: &[u8]) -> bool {
@@ -16,7 +18,10 @@ fn is_header(line: &[u8]) -> bool {
 
 /// The parser of this layout.
 #[derive(Default)]
-pub(crate) struct Systor17;
+pub(crate) struct Systor17 {
+    /// Whether completions are wanted.
+    completions: bool,
+}
 
 impl Parser for Systor17 {
     const RECOGNISED: Recognised = Recognised::HeaderOrLines(is_header);
@@ -24,6 +29,11 @@ impl Parser for Systor17 {
     const SAMPLE: &'static str =
         "Timestamp,Response,IOType,LUN,Offset,Size\n1456752000.02,0.1,R,0,35264577536,32768\n1.03,,,0,0,0\n";
     const SOURCES: &'static [StreamsOf] = &[StreamsOf::Volume];
+    const COMPLETIONS: bool = true;
+
+    fn new(options: &Options) -> Systor17 {
+        Systor17 { completions: options.wants_completions() }
+    }
 
     fn source(line: &[u8], _: StreamsOf) -> Option<&[u8]> {
         Commas::of(line).nth(3)
@@ -33,7 +43,11 @@ impl Parser for Systor17 {
         let mut fields = Commas::of(line);
         let time_ns = time(fields.need("Timestamp")?, "Timestamp", unit::S)?;
         // The real device's response time, which may be blank as well.
-        fields.need("Response")?;
+        let response = fields.need("Response")?;
+        let latency_ns = match self.completions && !response.is_empty() {
+            true => time(response, "Response", unit::S)?,
+            false => Record::UNKNOWN,
+        };
         let io_type = fields.need("IOType")?;
         if io_type.is_empty() {
             return Ok(Row::Drop("other_op"));
@@ -43,6 +57,6 @@ impl Parser for Systor17 {
         let offset = whole(fields.need("Offset")?, "Offset")?;
         let size = whole(fields.need("Size")?, "Size")?;
         let offset = devices.place(lun, offset, size)?;
-        Ok(Row::Request { time_ns, op, offset, size })
+        Ok(Row::timed(time_ns, op, [offset, size], latency_ns))
     }
 }

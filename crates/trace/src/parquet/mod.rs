@@ -1,5 +1,5 @@
-//! Parquet traces: ftlab's own columns `ts_ns`, `op`, `offset`, `size` and perhaps `flags`, `stream` and `outstanding`,
-//! found by name.
+//! Parquet traces: ftlab's own columns `ts_ns`, `op`, `offset`, `size` and perhaps `flags`, `stream`, `outstanding`
+//! and `latency_ns`, found by name.
 //!
 //! A file is read a few rows at a time, with one page of each column in memory, so that the memory used depends
 //! neither on its length nor on that of its row groups. Only the part of the format that columns of whole numbers need
@@ -31,7 +31,7 @@ const COLUMNS: [&str; 4] = ["ts_ns", "op", "offset", "size"];
 /// Index of the column `op`.
 const OP: usize = 1;
 /// Optional columns.
-const FURTHER: [&str; 3] = ["flags", "stream", crate::depth::NAME];
+const FURTHER: [&str; 4] = ["flags", "stream", crate::depth::NAME, "latency_ns"];
 
 /// Files with pages of version 1 and 2 that use every encoding and compression
 /// (`tests/python/test_parquet.py` states their content).
@@ -194,13 +194,20 @@ impl Rows {
         let values = &self.values[..rows];
         let bytes = values.iter().map(|&value| value as u8);
         let Some(&name) = COLUMNS.get(index) else {
+            if let (Some(row), true) = (lacking, self.names[index] == FURTHER[3]) {
+                let place = format!("{}: row {}", self.path, self.row + 1 + row as u64);
+                return Err(input_error(&place, "latency_ns is empty; it must be -1 where it is not known"));
+            }
             if self.names[index] == FURTHER[0] {
                 chunk.flags.clear();
                 chunk.flags.extend(bytes);
                 return Ok(());
             }
-            let streams = self.names[index] == FURTHER[1];
-            let target = if streams { &mut chunk.stream } else { &mut chunk.outstanding };
+            let target = match self.names[index].as_str() {
+                name if name == FURTHER[1] => &mut chunk.stream,
+                name if name == FURTHER[2] => &mut chunk.outstanding,
+                _ => &mut chunk.latency_ns,
+            };
             target.clear();
             target.extend(values);
             return Ok(());

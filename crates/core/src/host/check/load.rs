@@ -19,7 +19,12 @@ pub(super) fn replay(workload: &Workload, depth: u32) -> Result<(), Contradictio
                        so it needs a number here, not \"unlimited\"";
         return fail("host.queue_depth", message.into());
     }
-    if workload.replay == Replay::Open && workload.format == "notimes" && workload.trace.is_some() {
+    if workload.replay == Replay::Dependent && workload.synthetic.is_some() {
+        let message = "a generator's requests have no recorded completions to wait for; \
+                       \"dependent\" needs a trace that has them";
+        return fail("workload.replay", message.into());
+    }
+    if workload.replay != Replay::Closed && workload.format == "notimes" && workload.trace.is_some() {
         let message = "a trace of workload.format \"notimes\" has no arrival times, \
                        so it can only be replayed \"closed\"";
         return fail("workload.replay", message.into());

@@ -1,0 +1,228 @@
+//! Dependent replay: a request waits until as many have completed as had when it was recorded.
+
+use ftlab_conformance as common;
+
+use common::{Log, all_ftls, bursts, checked, pages, schedulers, set_ftl, settings, small};
+use ftlab_core::settings::{Replay, Settings};
+use ftlab_core::sim::{Completion, Observer, Prepared, Simulation, run};
+use ftlab_core::workload::{Op, Record, Source, SourceError};
+use proptest::prelude::*;
+
+const READ_NS: u64 = 35_000;
+const US: u64 = 1000;
+
+/// Records whose streams count.
+struct Streams(std::vec::IntoIter<Record>);
+
+impl Source for Streams {
+    fn next(&mut self) -> Result<Option<Record>, SourceError> {
+        Source::next(&mut self.0)
+    }
+
+    fn has_streams(&mut self) -> Result<bool, SourceError> {
+        Ok(true)
+    }
+}
+
+/// Stores when each submission completed.
+#[derive(Default)]
+struct Answers(Vec<(u64, u64)>);
+
+impl Observer for Answers {
+    fn complete(&mut self, _: &Completion) {}
+
+    fn answer(&mut self, done: &Completion) {
+        self.0.push((done.id, done.complete_ns));
+    }
+}
+
+/// Returns a device that serves one request at a time.
+fn one_by_one() -> Settings {
+    let mut settings = small("page", 1);
+    settings.host.deadline_ns = None;
+    settings.device.queue_depth = 1;
+    settings
+}
+
+/// Reads a page; the request was recorded to take `latency_us`.
+fn read(time_us: u64, lpn: u64, latency_us: u64) -> Record {
+    Record { latency_ns: latency_us * US, ..pages(time_us * US, Op::Read, 4096, lpn, 1) }
+}
+
+/// Runs the requests, each of which waits for others; returns completions in the order of the trace.
+fn replayed(settings: &Settings, records: Vec<Record>) -> Vec<Completion> {
+    let mut settings = settings.clone();
+    settings.workload.replay = Replay::Dependent;
+    let mut log = Log::default();
+    run(&settings, &mut Streams(records.into_iter()), &mut log, true).expect("a sound run");
+    log.0.sort_by_key(|done| done.offset);
+    log.0
+}
+
+/// Returns the requests as a device that gets them by their times would have recorded them, and its report.
+fn recorded(settings: &Settings, records: &[Record]) -> (Vec<Record>, String) {
+    let prepared = Prepared::new(settings, &mut (), false).expect("a sound device");
+    let (mut simulation, mut answers) = (Simulation::new(settings, prepared), Answers::default());
+    let mut records = records.to_vec();
+    for record in &records {
+        simulation.submit(*record).expect("it is within the device");
+    }
+    simulation.run_until_idle(&mut answers).expect("a sound run");
+    for (number, complete_ns) in answers.0 {
+        let record = &mut records[number as usize - 1];
+        record.latency_ns = complete_ns - record.time_ns;
+    }
+    (records, serde_json::to_string(&simulation.report()).unwrap())
+}
+
+/// Returns the report of a replay of what was recorded.
+fn report(settings: &Settings, records: Vec<Record>) -> String {
+    let mut settings = settings.clone();
+    settings.workload.replay = Replay::Dependent;
+    let report = run(&settings, &mut Streams(records.into_iter()), &mut (), true).expect("a sound run");
+    serde_json::to_string(&report).unwrap()
+}
+
+/// A client that waited 100 us for each read and then thought for 10 us does so on a device that takes 35 us.
+#[test]
+fn a_client_that_waits_is_faster_on_a_faster_device() {
+    let trace = (0..5).map(|at| read(110 * at, at, 100)).collect();
+    let done = replayed(&one_by_one(), trace);
+    let arrivals: Vec<_> = done.iter().map(|done| done.arrival_ns).collect();
+    assert_eq!(arrivals, [0, 45, 90, 135, 180].map(|us| us * US));
+    assert!(done.iter().all(|done| done.complete_ns - done.arrival_ns == READ_NS));
+}
+
+/// The third request was sent 5 us after the second of two had completed; it waits for both, though here the other one
+/// is the last to complete. The fourth was sent with the third.
+#[test]
+fn a_request_waits_for_all_that_had_completed() {
+    let trace = vec![read(0, 0, 60), read(0, 1, 50), read(65, 2, 10), read(65, 3, 30)];
+    let done = replayed(&one_by_one(), trace);
+    let arrivals: Vec<_> = done.iter().map(|done| done.arrival_ns).collect();
+    assert_eq!(arrivals, [0, 0, 2 * READ_NS + 5 * US, 2 * READ_NS + 5 * US]);
+}
+
+/// A client that keeps two requests under way does so here, though here they complete in another order.
+#[test]
+fn whichever_completes_first_counts() {
+    let trace = vec![read(0, 0, 100), read(0, 1, 50), read(52, 2, 60), read(103, 3, 10)];
+    let done = replayed(&one_by_one(), trace);
+    let arrivals: Vec<_> = done.iter().map(|done| done.arrival_ns).collect();
+    assert_eq!(arrivals, [0, 0, READ_NS + 2 * US, 2 * READ_NS + 3 * US]);
+}
+
+/// What had not completed is not waited for: the second request was sent while the first was under way.
+#[test]
+fn a_request_does_not_wait_for_what_was_under_way() {
+    let done = replayed(&one_by_one(), vec![read(0, 0, 100), read(20, 1, 100), read(130, 2, 10)]);
+    let arrivals: Vec<_> = done.iter().map(|done| done.arrival_ns).collect();
+    assert_eq!(arrivals, [0, 20 * US, 2 * READ_NS + 10 * US]);
+}
+
+/// A completion at the nanosecond of an arrival counts as before it, unless it is of a request that arrived then too.
+#[test]
+fn ties_count_as_before() {
+    let done = replayed(&one_by_one(), vec![read(0, 0, 50), read(50, 1, 0), read(50, 2, 9)]);
+    let arrivals: Vec<_> = done.iter().map(|done| done.arrival_ns).collect();
+    assert_eq!(arrivals, [0, READ_NS, READ_NS]);
+}
+
+/// Streams do not wait for each other: the second of stream 2 overtakes that of stream 1, which comes before it.
+#[test]
+fn streams_wait_for_their_own() {
+    let of = |stream, record| Record { stream, ..record };
+    let trace = vec![
+        of(1, read(0, 0, 1)),
+        of(2, read(0, 1, 1)),
+        of(1, read(100, 2, 1)),
+        of(2, read(101, 3, 1)),
+        of(1, read(102, 4, 1)),
+    ];
+    let done = replayed(&one_by_one(), trace);
+    let arrivals: Vec<_> = done.iter().map(|done| done.arrival_ns).collect();
+    let (first, second) = (READ_NS + 99 * US, 2 * READ_NS + 100 * US);
+    // Stream 1: 99 us after the first completion; 1 us after the second one, which came at once.
+    assert_eq!(arrivals, [0, 0, first, second, first + READ_NS + US]);
+}
+
+/// A request whose completion is not known is waited for by none, and the result says so.
+#[test]
+fn what_is_not_known_is_not_waited_for() {
+    let mut settings = one_by_one();
+    settings.workload.replay = Replay::Dependent;
+    let mut trace = vec![read(0, 0, 100), read(110, 1, 100)];
+    trace[0].latency_ns = Record::UNKNOWN;
+    let mut log = Log::default();
+    let report = run(&settings, &mut trace.clone().into_iter(), &mut log, true).unwrap();
+    assert_eq!(log.0[1].arrival_ns, 110 * US);
+    assert!(report.trace.notes[0].starts_with("1 request has no recorded completion"), "{report:?}");
+    trace[1].latency_ns = Record::UNKNOWN;
+    let refused = run(&settings, &mut trace.into_iter(), &mut (), true).unwrap_err().to_string();
+    assert!(refused.starts_with("none of the 2 requests has a recorded completion"), "{refused}");
+}
+
+/// The law: on the device of the recording, every request is sent when it was recorded, whatever the FTL, the scheduler
+/// and the streams.
+#[test]
+fn on_its_own_device_a_recording_repeats_itself() {
+    for kind in all_ftls() {
+        for scheduler in schedulers(false) {
+            let mut settings = small(kind, 4);
+            set_ftl(&mut settings, kind);
+            settings.host.scheduler = scheduler.into();
+            let mut trace = bursts(3, 600, settings.user_pages());
+            (0..).zip(&mut trace).for_each(|(at, record): (u16, _)| record.stream = at % 7 / 3);
+            let (trace, before) = recorded(&settings, &trace);
+            assert!(report(&settings, trace) == before, "{kind}, {scheduler}");
+        }
+    }
+}
+
+/// Replaying what a replay on another device recorded gives that replay again: the rule is consistent with itself.
+#[test]
+fn a_replay_can_be_replayed() {
+    let (fast, mut slow) = (small("dftl", 4), small("dftl", 4));
+    slow.flash.program = 900_000.into();
+    let (trace, _) = recorded(&fast, &bursts(8, 800, fast.user_pages()));
+    let mut settings = slow.clone();
+    settings.workload.replay = Replay::Dependent;
+    let (_, done) = checked(&settings, trace);
+    let again: Vec<_> = done
+        .iter()
+        .map(|done| Record {
+            time_ns: done.arrival_ns,
+            op: done.op,
+            offset: done.offset,
+            size: done.size,
+            latency_ns: done.complete_ns - done.arrival_ns,
+            ..Record::FLUSH
+        })
+        .collect();
+    let (_, repeated) = checked(&settings, again);
+    assert_eq!(repeated, done);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The law where the host merges: each record has its own completion, though several complete as one.
+    #[test]
+    fn what_merged_is_waited_for_one_by_one(
+        load in prop::collection::vec((0u64..400_000, any::<bool>(), 0u64..64, 1u64..5), 1..200),
+        limit in 4u64..64,
+        depth in 1u32..40,
+    ) {
+        let mut settings = settings();
+        settings.host.scheduler = "noop".into();
+        settings.host.merge_limit = Some(limit << 10);
+        (settings.host.queue_depth, settings.device.queue_depth) = (depth, 2);
+        let mut time_ns = 0;
+        let records: Vec<_> = load.into_iter().map(|(gap, reads, lpn, count)| {
+            time_ns += if gap < 200_000 { 0 } else { gap };
+            pages(time_ns, if reads { Op::Read } else { Op::Write }, 4096, lpn, count)
+        }).collect();
+        let (trace, before) = recorded(&settings, &records);
+        prop_assert_eq!(report(&settings, trace), before);
+    }
+}

@@ -1,0 +1,122 @@
+"""Dependent replay: a second implementation of its rule, its default for recordings, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import ftlab
+from front import Cli
+from oracle.dependent import Recorded, sent
+
+SMALL: dict[str, Any] = {"flash.blocks_per_plane": 256, "device.precondition": "none"}
+DEVICES: dict[str, dict[str, Any]] = {
+    "as recorded": {},
+    "slow": {"flash.program": "2ms", "flash.read": "200us"},
+    "fast, many at a time": {"flash.program": "20us", "flash.channels": 4, "device.queue_depth": 16},
+    "map+ over dftl": {"host.scheduler": "map+", "ftl.mapping_cache": "4KiB"},
+    "a short queue": {"host.queue_depth": 3},
+}
+PAGE = 4096
+
+
+def recording(seed: int, count: int, streams: int) -> list[Recorded]:
+    """Returns requests in bursts; some completed when others arrived, and of some it is not known when."""
+    draw = np.random.default_rng(seed)
+    gaps = np.where(draw.random(count) < 0.6, 0, draw.integers(0, 8, count) * 100_000)
+    latencies = draw.integers(0, 15, count) * 50_000
+    known = draw.random(count) < 0.95
+    return [
+        Recorded(int(time), int(latency) if there else None, int(stream))
+        for time, latency, there, stream in zip(
+            np.cumsum(gaps), latencies, known, draw.integers(0, streams, count), strict=True
+        )
+    ]
+
+
+def rows(recorded: list[Recorded]) -> pl.DataFrame:
+    """Returns the requests as a trace; each has a page of its own, by which it is found again."""
+    count = len(recorded)
+    latencies = [-1 if each.latency_ns is None else each.latency_ns for each in recorded]
+    frame = {
+        "ts_ns": [each.time_ns for each in recorded],
+        "op": ["RW"[at % 3 % 2] for at in range(count)],
+        "offset": [at * PAGE for at in range(count)],
+        "size": [PAGE] * count,
+        "latency_ns": latencies,
+    }
+    if any(each.stream for each in recorded):
+        frame["stream"] = [each.stream for each in recorded]
+    return pl.DataFrame(frame)
+
+
+@pytest.mark.parametrize("name", DEVICES)
+@pytest.mark.parametrize("streams", [1, 3])
+def test_every_request_is_sent_when_the_rule_says(name: str, streams: int) -> None:
+    for seed in range(3):
+        recorded = recording(seed, 400, streams)
+        config = {**SMALL, **DEVICES[name]}
+        result = ftlab.run("map-plus", trace=rows(recorded), replay="dependent", set=config)
+        done = result.requests.sort("offset")
+        assert done["arrival_ns"].to_list() == sent(recorded, done["complete_ns"].to_list())
+
+
+def test_its_own_recording_gives_its_own_latencies(tmp_path: Path) -> None:
+    """Also by way of csv and Parquet, and of `trace convert` from another layout with response times."""
+    config = {**SMALL, "host.scheduler": "map+", "ftl.mapping_cache": "4KiB"}
+    frame = rows(recording(7, 600, 1)).drop("latency_ns")
+    open_ = ftlab.run("map-plus", trace=frame, set=config)
+    done = open_.requests.sort("offset")
+    latency = (done["complete_ns"] - done["arrival_ns"]).alias("latency_ns")
+    lines = [
+        f"{time},host,0,{'Write' if op == 'W' else 'Read'},{offset},{size},{ns}"
+        for time, op, offset, size, ns in frame.with_columns(latency).iter_rows()
+    ]
+    # Stamps and response times of this layout are in ticks of 100 ns, so that a tick stands for one ns here.
+    (tmp_path / "a.msr").write_text("\n".join(lines) + "\n")
+    for target in ("a.csv", "a.parquet"):
+        ftlab.convert_trace(tmp_path / "a.msr", tmp_path / target, format="msr")
+        again = ftlab.run(
+            "map-plus", trace=tmp_path / target, replay="dependent", speed=100, set=config
+        ).requests.sort("offset")
+        for column in ("complete_ns", "dispatch_ns"):
+            moved = again[column] - again["arrival_ns"][0]
+            assert moved.to_list() == (done[column] - done["arrival_ns"][0]).to_list(), target
+
+
+def test_a_recording_waits_by_default_and_is_doubted_by_its_times(tmp_path: Path, cli: Cli) -> None:
+    header = "time_ns,op,offset,size,outstanding,latency_ns\n"
+    path = tmp_path / "a.csv"
+    path.write_text(
+        header + "".join(f"{110_000 * at},{'RW'[at % 2]},{at * PAGE},4096,1,100000\n" for at in range(200))
+    )
+    shown = cli("run", "map-plus", "--trace", str(path), "--json", "-")
+    assert json.loads(shown.stdout)["config"]["workload"]["replay"] == "dependent"
+    assert f"note: workload.replay: {path} is a recording of a live device" in shown.stderr
+    assert "warning" not in shown.stderr
+    stated = cli("run", "map-plus", "--trace", str(path), "--replay", "open", "--json", "-")
+    assert json.loads(stated.stdout)["config"]["workload"]["replay"] == "open"
+    assert f"warning: {path}: a recording of a live device, replayed by its times" in stated.stderr
+    assert "--replay dependent" in stated.stderr
+    table = cli("compare", "map-plus", "--trace", str(path), "--vary", "host.scheduler=noop,map+")
+    assert "is a recording of a live device" in table.stderr
+    # A Parquet file of the same rows is a recording as well, and a csv without latencies is none.
+    ftlab.convert_trace(path, tmp_path / "b.parquet")
+    assert ftlab.run("map-plus", trace=tmp_path / "b.parquet")["config"]["workload"]["replay"] == "open"
+
+
+def test_a_trace_without_completions_is_refused(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("time_ns,op,offset,size\n0,R,0,4096\n")
+    refused = cli("run", "map-plus", "--trace", str(path), "--replay", "dependent")
+    assert refused.returncode == 2
+    assert f"{path}: read as csv, and does not say when requests completed" in refused.stderr
+    assert "msr, " in refused.stderr
+    assert "systor17" in refused.stderr
+    generated = cli("run", "map-plus", "--replay", "dependent", "--set", "workload.synthetic.requests=9")
+    assert "workload.replay: a generator's requests have no recorded completions" in generated.stderr
