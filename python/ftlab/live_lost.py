@@ -17,8 +17,8 @@ SECTOR = 512
 MOST_SHOWN = 40
 """The maximum number of requests that a timeline shows."""
 
-State = tuple[bool, ...]
-"""For each unflushed write, whether it persists as a whole."""
+State = tuple[str, ...]
+"""For each unflushed write, a digit for each of its sectors: 1 if it persists, else 0."""
 
 
 class Cut:
@@ -46,15 +46,19 @@ class Cut:
         return media.with_name(media.name + SUFFIX).exists()
 
     def choose(self, state: State) -> None:
-        """Decides which writes persist, each as a whole."""
+        """Decides what persists."""
         for write, persists in zip(self.writes, state, strict=True):
-            write["persists"] = "01"[persists] * len(write["persists"])
+            write["persists"] = persists
         self._path.write_bytes(json.dumps(self._head).encode() + b"\n" + self._data)
 
-    def state(self) -> State | None:
-        """Returns which writes persist; None if one persists in part."""
-        digits = [set(write["persists"]) for write in self.writes]
-        return None if any(len(each) > 1 for each in digits) else tuple(each == {"1"} for each in digits)
+    def state(self) -> State:
+        """Returns what persists."""
+        return tuple(write["persists"] for write in self.writes)
+
+    def whole(self, persist: Sequence[bool]) -> State:
+        """Returns the state in which these writes persist, each as a whole or not at all."""
+        pairs = zip(self.writes, persist, strict=True)
+        return tuple("01"[persists] * len(write["persists"]) for write, persists in pairs)
 
     def lost(self) -> list[dict[str, Any]]:
         """Returns the writes that do not persist as a whole: ``op``, ``offset``, ``length``, ``number``,
@@ -130,14 +134,14 @@ def _request(event: dict[str, Any]) -> str:
     return f"#{event['number']} {event['op']} of {size(event['length'])} at {count(event['offset'])}"
 
 
-def states(writes: int, most: int) -> Iterator[State]:
+def states(writes: int, most: int) -> Iterator[tuple[bool, ...]]:
     """Yields the choices of which of the unflushed writes persist: all 2^writes of them if there are at most
     `most`; else first those in which none, all, one, all but one, or the first few do, then random ones.
     """
     if writes < 63 and 1 << writes <= most:
         yield from itertools.product((False, True), repeat=writes)
         return
-    seen: set[State] = set()
+    seen: set[tuple[bool, ...]] = set()
     for state in _likely(writes):
         if len(seen) == most:
             return
@@ -146,7 +150,7 @@ def states(writes: int, most: int) -> Iterator[State]:
             yield state
 
 
-def _likely(writes: int) -> Iterator[State]:
+def _likely(writes: int) -> Iterator[tuple[bool, ...]]:
     yield (False,) * writes
     yield (True,) * writes
     for one in reversed(range(writes)):
@@ -159,8 +163,8 @@ def _likely(writes: int) -> Iterator[State]:
         yield tuple(draw.random() < 0.5 for _ in range(writes))
 
 
-def smaller(state: Sequence[bool]) -> Iterator[State]:
-    """Yields the states in which one lost write more persists."""
+def smaller(state: State) -> Iterator[State]:
+    """Yields the states in which one lost or torn write more persists as a whole."""
     for at, persists in enumerate(state):
-        if not persists:
-            yield (*state[:at], True, *state[at + 1 :])
+        if "0" in persists:
+            yield (*state[:at], "1" * len(persists), *state[at + 1 :])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ftlab.live_cuts import Campaign, Failure, Outcome, Point, StoppedError, copy
 from ftlab.live_lost import Cut, State, smaller, states
 
+MOST_CUTS = 200
+"""How many requests may come before a failure for an earlier one to be looked for."""
 MOST_TRIED = 16
 """How many states of each cut the search for the earliest cut tries."""
 
@@ -48,39 +49,37 @@ class Search:
         """
         at = self._campaign.scratch / f"every-{point.request}"
         done = self._campaign.lose_power(at, point)
-        writes = len(Cut(at / "nand").writes)
+        cut = Cut(at / "nand")
         judged = 0
         failure = None
-        for state in states(writes, most):
+        for persist in states(len(cut.writes), most):
             judged += 1
-            failure = self._judged(at, point, done["requests"], state)
+            failure = self._judged(at, point, done["requests"], cut.whole(persist))
             if failure:
                 break
         shutil.rmtree(at, ignore_errors=True)
-        return done, failure, (judged, 1 << writes)
+        return done, failure, (judged, 1 << len(cut.writes))
 
-    def _judged(self, left: Path, point: Point, requests: int, state: State | None) -> Failure | None:
-        """Judges a copy of the device that a cut has left, in one state of its unflushed writes; None: as
-        they were drawn.
-        """
+    def _judged(self, left: Path, point: Point, requests: int, state: State) -> Failure | None:
+        """Judges a copy of the device that a cut has left, in one state of its unflushed writes."""
         at = left.with_name(f"{left.name}-try")
         copy(left, at)
-        if state is not None:
-            Cut(at / "nand").choose(state)
+        Cut(at / "nand").choose(state)
         try:
             return self._campaign.judged(at, point, requests)
         finally:
             shutil.rmtree(at, ignore_errors=True)
 
     def minimise(self, failed: Failure) -> Failure | None:
-        """Returns the failure at the earliest request at which a cut fails in one of the likeliest states,
-        with the smallest loss: if any one of its lost writes persists too, the check passes. None if no cut
-        fails again.
+        """Returns the failure at the earliest request at which a cut fails in one of its likeliest states or,
+        if more than `MOST_CUTS` requests came before it, at the same point again; with the smallest loss: if
+        any one of its lost writes persists too, the check passes. None if no cut fails again.
         """
         found = None
         outcome = Outcome()
+        last = failed.request or failed.requests + 1
         with suppress(StoppedError), self._campaign.begun(outcome):
-            for request in range(1, failed.requests + 1):
+            for request in range(1, last + 1 if last <= MOST_CUTS else 1):
                 found = self._first(Point(failed.seed, request=request))
                 if found:
                     return found
@@ -92,21 +91,20 @@ class Search:
         point = Point(failed.seed, failed.operation, failed.request)
         at = self._campaign.scratch / "again"
         done = self._campaign.lose_power(at, point)
-        first = self._judged(at, point, done["requests"], None)
         state = Cut(at / "nand").state()
-        if first is None or state is None:
-            return first
-        return self._least(at, first, state)
+        first = self._judged(at, point, done["requests"], state)
+        return first and self._least(at, first, state)
 
     def _first(self, point: Point) -> Failure | None:
         """Returns the smallest loss of a cut at a request, if one of its likeliest states fails."""
         at = self._campaign.scratch / f"first-{point.request}"
         done = self._campaign.lose_power(at, point)
+        cut = Cut(at / "nand")
         try:
-            for state in states(len(Cut(at / "nand").writes), MOST_TRIED):
-                failure = self._judged(at, point, done["requests"], state)
+            for persist in states(len(cut.writes), MOST_TRIED):
+                failure = self._judged(at, point, done["requests"], cut.whole(persist))
                 if failure:
-                    return self._least(at, failure, state)
+                    return self._least(at, failure, cut.whole(persist))
         finally:
             shutil.rmtree(at, ignore_errors=True)
         return None
@@ -118,7 +116,7 @@ class Search:
             for less in smaller(state):
                 found = self._judged(at, point, failure.requests, less)
                 if found:
-                    failure, state = replace(found), less
+                    failure, state = found, less
                     break
             else:
                 return failure

@@ -325,7 +325,7 @@ try:
         shell("mkfs.ext4", "-q", "-E", "lazy_itable_init=0", block)
         sys.exit()
     os.makedirs(fs, exist_ok=True)
-    shell("mount", block, fs)
+    shell("mount", "-o", "OPTIONS", block, fs)
     try:
         PROGRAM
     finally:
@@ -533,7 +533,7 @@ def test_an_interrupted_campaign_leaves_nothing(tmp_path: Path, within: str) -> 
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (130, "interrupted\n")
+    assert (process.returncode, said.splitlines()[-1]) == (130, "interrupted")
     # Each check that had begun ended by itself, with its device in place.
     assert whole.read_text() == checks.read_text()
     assert not list(tmp_path.glob("ftlab-*"))

@@ -44,11 +44,13 @@ pub fn reopen(
     let mut engine = Engine::new(settings, (prepared, Some(stored)), (Time::Free, false), None);
     let whole = engine.restore(&sectors)?;
     let (report, live) = engine.report();
-    if let Some(error) = live.media.and_then(|media| media.error) {
-        return Err(LiveError::User(error));
-    }
-    if !whole && report.health.read_only_ns.is_none() {
+    let failed = live.media.and_then(|media| media.error);
+    if failed.is_none() && !whole && report.health.read_only_ns.is_none() {
         return Err(refused("the device refuses to write what persists".into()));
+    }
+    // This also unlocks the file: a program that another thread starts right now may have it open too.
+    if let Some(error) = failed.or(engine.end_media()?) {
+        return Err(LiveError::User(error));
     }
     drop(engine);
     std::fs::remove_file(&beside)
