@@ -1,16 +1,9 @@
-//! What an adversarial cut leaves next to a media file: the unflushed writes with their data, which of them persist, and
-//! the requests of the last second. The file `MEDIA.cut` is a line of JSON, followed by the bytes that it describes.
+//! What an adversarial cut leaves next to a media file: the unflushed writes with their data, which of them persist,
+//! and the requests of the last second.
 //!
-//! | key | |
-//! |---|---|
-//! | `version` | 1 |
-//! | `seed`, `time_ns` | of the cut; simulated time |
-//! | `sectors` | `[number, since]` of each sector, 512 bytes, that an unflushed write touches; `since` is the number of the write that it holds durably |
-//! | `writes` | the unflushed writes in the order in which they came: `number`, `op` (`write`, `trim`), `offset`, `length`, `end_ns` (null: in flight), `zero` (whether it has no data), `persists` (0 or 1 for each sector that it touches) |
-//! | `recent` | the requests of the last second: `number`, `op`, `offset`, `length`, `fua`, `begin_ns`, `end_ns` |
-//!
-//! The bytes are the durable contents of `sectors`, then the data of the `writes` that have any, each in that order.
-//! `persists` may be edited: the device takes up the file when it is opened next, and removes it.
+//! The file `MEDIA.cut` is a line of JSON, followed by the bytes that it describes: `docs/cut-the-power.md`, "The file
+//! of a cut", has the format. `persists` may be edited: the device takes up the file when it is opened next, and
+//! removes it.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
 //! What a volatile cache may lose: the writes and trims that no flush has covered yet.
 //!
 //! Under `device.write_buffer_policy = "adversarial"` the engine keeps the newest of them, `device.write_buffer` bytes
-//! of data, together with what their sectors held before. At a cut a seed draws which of them persist, sector by sector;
-//! what a sector then holds is its durable content, overwritten by the writes that persist, in the order in which they
-//! came. So any of them may be missing, whatever came before or after it, but no sector is torn.
+//! of data, together with what their sectors held before. At a cut a seed draws which of them persist, sector by
+//! sector; what a sector then holds is its durable content, overwritten by the writes that persist, in the order in
+//! which they came. So any of them may be missing, whatever came before or after it, but no sector is torn.
 //!
 //! Source of the model: the states that Pillai et al., "All File Systems Are Not Created Equal" (OSDI 2014), section 4,
 //! enumerate, with sectors as the units that are written atomically.
@@ -209,8 +209,8 @@ impl Unflushed {
         });
     }
 
-    /// Draws what persists. One time in five nothing does; else one write, all but one, each write by the toss of a coin,
-    /// or each sector of each write.
+    /// Draws what persists. One time in five nothing does; else one write, all but one, each write by the toss of a
+    /// coin, or each sector of each write.
     pub fn draw(&mut self, random: &mut impl RngCore) {
         let how = below(random.next_u64(), 5);
         let one = below(random.next_u64(), self.writes.len().max(1) as u64) as usize;
