@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 import threading
@@ -360,14 +361,23 @@ def _shown(output: IO[bytes]) -> str:
 
 
 def _left_out(folder: str, names: list[str]) -> set[str]:
-    """Returns what is not copied: what each device makes anew, and file systems that are still mounted."""
+    """Returns what is not copied: what each device makes anew, mounted file systems, sockets and the like."""
     anew = shutil.ignore_patterns("nand", "output", "nbd*", "mnt")(folder, names)
-    return anew | {name for name in names if Path(folder, name).is_mount()}
+    return anew | {name for name in names if not _is_plain(Path(folder, name))}
+
+
+def _is_plain(path: Path) -> bool:
+    """Returns whether a path is a file, a link or a directory on which nothing is mounted."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode) or (stat.S_ISDIR(mode) and not path.is_mount())
 
 
 def copy(pristine: Path, at: Path) -> None:
     """Copies the directory of a device; holes in its media file stay holes."""
-    shutil.copytree(pristine, at, ignore=_left_out)
+    shutil.copytree(pristine, at, symlinks=True, ignore=_left_out)
     with (pristine / "nand").open("rb") as source, (at / "nand").open("wb") as target:
         end = os.fstat(source.fileno()).st_size
         target.truncate(end)

@@ -124,6 +124,19 @@ def judged(tmp_path: Path, media: Path) -> str:
     return check.stderr.strip()
 
 
+def test_what_is_kept_leaves_sockets_out(tmp_path: Path) -> None:
+    """Regression: a socket that the command left behind, as a server does, ended the campaign."""
+    script = tmp_path / "server.py"
+    script.write_text(
+        "import socket, sys\nsocket.socket(socket.AF_UNIX).bind('mine')\n"
+        f"sys.path.insert(0, {str(STORES.parent)!r})\nimport stores\nstores.main()\n"
+    )
+    keep = tmp_path / "kept"
+    done = run_script(script, "no-flush", "--cuts", "20", "--keep", str(keep))
+    assert done.returncode == 1, done.stderr
+    assert (keep / "image" / "told").exists() and not (keep / "image" / "mine").exists()
+
+
 def test_the_smallest_loss_is_one_write(tmp_path: Path) -> None:
     """A commit record that comes with its data: of the first transaction, the data alone are lost."""
     out = tmp_path / "out.json"
