@@ -7,19 +7,21 @@ import os
 import random
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ftlab import _core
 from ftlab._core import UserError
+from ftlab.live_lost import Cut
 
 if TYPE_CHECKING:
     from ftlab._core import Config, LiveServer
@@ -42,6 +44,10 @@ class Programs:
     setup: str | None
     check: str | None
     fuse: bool
+    owner: tuple[int, int] | None = None
+    """The user and the group to which the directories and the socket of each device belong."""
+    settle_s: float = 0.0
+    """How long the device stays up after the command has ended."""
 
 
 @dataclass
@@ -52,6 +58,10 @@ class Outcome:
     """The number of cuts that were judged."""
     operations: int = 0
     """The number of flash programs and erases that the command causes if the power is not cut."""
+    requests: int = 0
+    """The number of its writes, trims and flushes, likewise."""
+    states: tuple[int, int] | None = None
+    """With every state: how many were judged, and how many there are."""
     torn_programs: int = 0
     torn_erases: int = 0
     recoveries_ns: list[int] = field(default_factory=list)
@@ -64,114 +74,206 @@ class Failure:
 
     seed: int
     operation: int
+    """The program or erase in which the power was cut; 0 if it was cut at a request."""
     status: int
     text: str
+    request: int = 0
+    """The write, trim or flush that the cut lost as it came, from 1 on; 0 if it was cut in an operation."""
+    requests: int = 0
+    """How many writes, trims and flushes had come."""
+    lost: list[dict[str, Any]] = field(default_factory=list)
+    """The unflushed writes that do not persist as a whole."""
+    recent: list[dict[str, Any]] = field(default_factory=list)
+    """The requests of the last second."""
+    told: str = ""
+    """The same as text; empty on a device without a volatile cache that a seed plays against."""
 
 
-class _StoppedError(Exception):
+@dataclass(frozen=True)
+class Point:
+    """Where the power is cut: in an operation of the flash, or at a request; one of them is 0."""
+
+    seed: int
+    operation: int = 0
+    request: int = 0
+
+
+class StoppedError(Exception):
     """Raised when the campaign ends early."""
+
+
+def drawn(seed: int, outcome: Outcome) -> Point:
+    """Returns where a seed cuts: in one of the operations, or at one of the requests."""
+    number = random.Random(seed).randint(1, outcome.operations + outcome.requests)
+    if number <= outcome.operations:
+        return Point(seed, operation=number)
+    return Point(seed, request=number - outcome.operations)
 
 
 class Campaign:
     """A series of power cuts, on one device that one program uses."""
 
-    def __init__(self, config: Config, programs: Programs, ended: threading.Event) -> None:
-        """Makes the campaign; ``config`` has ``ftl.power_safe``; setting ``ended`` ends the campaign."""
+    def __init__(
+        self, config: Config, programs: Programs, ended: threading.Event, keep: Path | None = None
+    ) -> None:
+        """Makes the campaign; ``config`` has ``ftl.power_safe``; setting ``ended`` ends the campaign; the
+        first failure is kept in the directory ``keep``.
+        """
+        self.programs = programs
         self._config = config
-        self._programs = programs
         self._ended = ended
+        self._keep = keep
+        self.scratch = self.pristine = Path()
 
     def run(self, seeds: Sequence[int], jobs: int, told: Any = lambda: None) -> Outcome:
         """Cuts the power once for each seed, until a check fails. Calls `told` after each cut."""
         outcome = Outcome()
-        # Names of sockets must be short. What a killed program leaves mounted cannot be removed.
-        folder = tempfile.TemporaryDirectory(prefix="ftlab-", ignore_cleanup_errors=True)
-        with suppress(_StoppedError), folder as name:
-            scratch = Path(name)
-            pristine = scratch / "pristine"
-            pristine.mkdir()
-            self._set_up(pristine)
-            outcome.operations = self._rehearse(scratch / "rehearsal", pristine)
-            with ThreadPoolExecutor(jobs) as pool:
-                try:
-                    cuts = [
-                        pool.submit(self._cut, scratch / str(seed), pristine, seed, outcome.operations)
-                        for seed in seeds
-                    ]
-                    for done in as_completed(cuts):
-                        with suppress(_StoppedError):
-                            _add(outcome, *done.result())
-                            told()
-                        if outcome.failures:
-                            self._ended.set()
-                finally:
-                    self._ended.set()
+        with suppress(StoppedError), self.begun(outcome):
+            points = (drawn(seed, outcome) for seed in seeds)
+            self.each(points, self.cut, outcome, jobs, told)
         outcome.failures.sort(key=lambda failure: failure.seed)
         return outcome
+
+    @contextmanager
+    def begun(self, outcome: Outcome) -> Iterator[None]:
+        """Runs the setup, and the command and the check without a cut, before the block, in which cuts may be
+        made.
+        """
+        # Names of sockets must be short. What a killed program leaves mounted cannot be removed.
+        folder = tempfile.TemporaryDirectory(prefix="ftlab-", ignore_cleanup_errors=True)
+        with folder as name:
+            self.scratch = Path(name)
+            if self.programs.owner:
+                # Its files are for their owner alone; the way to them is open.
+                self.scratch.chmod(0o711)
+            self.pristine = self.scratch / "pristine"
+            self.pristine.mkdir()
+            self._set_up(self.pristine)
+            outcome.operations, outcome.requests = self._rehearse(self.scratch / "rehearsal")
+            yield
+
+    def each(
+        self,
+        points: Iterable[Point],
+        work: Callable[[Point], tuple[dict[str, Any], int, Failure | None]],
+        outcome: Outcome,
+        jobs: int,
+        told: Callable[[], None],
+    ) -> None:
+        """Does the work of all points, `jobs` at a time, until one fails."""
+        with ThreadPoolExecutor(jobs) as pool:
+            try:
+                cuts = [pool.submit(work, point) for point in points]
+                for done in as_completed(cuts):
+                    with suppress(StoppedError):
+                        _add(outcome, *done.result())
+                        told()
+                    if outcome.failures:
+                        self._ended.set()
+            finally:
+                self._ended.set()
 
     def _set_up(self, at: Path) -> None:
         """Makes a device and runs the setup command, if there is one, on it."""
         with self._device(at) as server:
-            if self._programs.setup is not None:
-                status, text = self._call(["/bin/sh", "-c", self._programs.setup], at, None)
+            if self.programs.setup is not None:
+                status, text = self._call(["/bin/sh", "-c", self.programs.setup], at, None)
                 if status:
                     raise UserError(f"--setup-command failed (exit status {status}):\n{text}")
             server.stop()
 
-    def _rehearse(self, at: Path, pristine: Path) -> int:
+    def _rehearse(self, at: Path) -> tuple[int, int]:
         """Runs the command and the check without a cut; returns how many programs and erases the command
-        caused.
+        caused, and how many writes, trims and flushes it sent.
         """
-        _copy(pristine, at)
+        copy(self.pristine, at)
         with self._device(at) as server:
-            status, text = self._call(self._programs.command, at, None)
+            status, text = self._call(self.programs.command, at, None)
             if status:
                 raise UserError(f"the command fails without a power cut (exit status {status}):\n{text}")
+            self._ended.wait(self.programs.settle_s)
             run = server.stop()
             assert run is not None
-        failure = self._judge(at)
-        if failure is not None:
-            status, text = failure
+        judged = self.judge(at)
+        if judged is not None:
+            status, text = judged
             raise UserError(f"the check fails without a power cut (exit status {status}):\n{text}")
-        operations = json.loads(run.json)["live"]["media"]["operations"]
-        if not operations:
-            raise UserError("the command changes nothing on the flash, so nothing can be cut")
+        media = json.loads(run.json)["live"]["media"]
+        if not media["operations"] and not media["requests"]:
+            raise UserError("the command changes nothing on the device, so nothing can be cut")
         shutil.rmtree(at)
-        return int(operations)
+        return int(media["operations"]), int(media["requests"])
 
-    def _cut(
-        self, at: Path, pristine: Path, seed: int, operations: int
-    ) -> tuple[dict[str, Any], int, Failure | None]:
+    def cut(self, point: Point) -> tuple[dict[str, Any], int, Failure | None]:
         """Performs one cut; returns what the cut did, how many ns recovery took, and the failure that the
         check found, if any.
         """
+        at = self.scratch / str(point.seed)
+        done = self.lose_power(at, point)
+        recovery: list[int] = []
+        failure = self.judged(at, point, done["requests"], recovery)
+        shutil.rmtree(at, ignore_errors=True)
+        return done["cut"], sum(recovery), failure
+
+    def lose_power(self, at: Path, point: Point) -> dict[str, Any]:
+        """Runs the command in a new directory until the power is cut; returns the media's part of the
+        result.
+        """
         if self._ended.is_set():
-            raise _StoppedError
-        _copy(pristine, at)
-        operation = random.Random(seed).randint(1, operations)
+            raise StoppedError
+        copy(self.pristine, at)
         with self._device(at) as server:
-            server.cut(operation, seed)
-            self._call(self._programs.command, at, server)
-            # If the command has finished before that operation, the power is cut now.
+            if point.request:
+                server.cut_at_request(point.request, point.seed)
+            else:
+                server.cut(point.operation, point.seed)
+            self._call(self.programs.command, at, server)
+            waited = time.monotonic() + self.programs.settle_s
+            while not server.look() and time.monotonic() < waited and not self._ended.is_set():
+                time.sleep(LOOK_S)
+            # If the command has finished before that operation or request, the power is cut now.
             if not server.look():
-                server.cut(0, seed)
+                server.cut(0, point.seed)
             run = server.stop()
             assert run is not None
-            done = json.loads(run.json)["live"]["media"]["cut"]
-        recovery: list[int] = []
-        failure = self._judge(at, recovery)
-        shutil.rmtree(at, ignore_errors=True)
-        return done, sum(recovery), failure and Failure(seed, operation, *failure)
+        media: dict[str, Any] = json.loads(run.json)["live"]["media"]
+        return media
 
-    def _judge(self, at: Path, recovery: list[int] | None = None) -> tuple[int, str] | None:
+    def judged(
+        self, at: Path, point: Point, requests: int, recovery: list[int] | None = None
+    ) -> Failure | None:
+        """Judges the device that a cut has left in a directory; returns the failure, explained."""
+        lost = Cut(at / "nand") if Cut.exists(at / "nand") else None
+        kept = self.scratch / f"kept-{point.seed}"
+        if self._keep:
+            copy(at, kept)
+        judged = self.judge(at, recovery)
+        failure = None
+        if judged is not None:
+            failure = Failure(point.seed, point.operation, *judged, point.request, requests)
+            if lost:
+                failure = replace(failure, lost=lost.lost(), recent=lost.recent, told=lost.told())
+            self._put_by(kept, failure)
+        shutil.rmtree(kept, ignore_errors=True)
+        return failure
+
+    def _put_by(self, kept: Path, failure: Failure) -> None:
+        """Moves what a failed cut has left to the directory for it, if that is still empty."""
+        if self._keep is None or any(self._keep.iterdir()):
+            return
+        copy(kept, self._keep / "image")
+        text = f"exit status {failure.status}\n{failure.text}\n\n{failure.told}\n"
+        (self._keep / "explanation.txt").write_text(text, encoding="utf-8")
+
+    def judge(self, at: Path, recovery: list[int] | None = None) -> tuple[int, str] | None:
         """Starts the device again and runs the check; if that fails, returns its exit status and output."""
         with self._device(at) as server:
             opened = json.loads(server.opened())
             if recovery is not None:
                 recovery.append(opened.get("recovery", {}).get("elapsed_ns", 0))
-            if self._programs.check is None:
+            if self.programs.check is None:
                 return None
-            status, text = self._call(["/bin/sh", "-c", self._programs.check], at, None)
+            status, text = self._call(["/bin/sh", "-c", self.programs.check], at, None)
             server.stop()
         return (status, text) if status else None
 
@@ -183,11 +285,14 @@ class Campaign:
         server = _core.LiveServer(
             self._config,
             [f"unix:{at / 'nbd'}"],
-            fuse=mount if self._programs.fuse else None,
+            fuse=mount if self.programs.fuse else None,
             media=at / "nand",
             speed=None,
         )
         try:
+            if self.programs.owner:
+                for path in (at, at / "nbd"):
+                    os.chown(path, *self.programs.owner)
             yield server
         finally:
             server.stop()
@@ -197,9 +302,9 @@ class Campaign:
         the program's exit status and output.
         """
         if self._ended.is_set():
-            raise _StoppedError
+            raise StoppedError
         disk = f"nbd+unix:///?socket={at / 'nbd'}"
-        environment = {**os.environ, DISK: str(at / "mnt" / "disk") if self._programs.fuse else disk}
+        environment = {**os.environ, DISK: str(at / "mnt" / "disk") if self.programs.fuse else disk}
         with (at / "output").open("w+b") as output:
             try:
                 process = subprocess.Popen(
@@ -234,7 +339,7 @@ class Campaign:
                 over_since = time.monotonic()
             if over_since is not None and time.monotonic() - over_since > GRACE_S:
                 if ended:
-                    raise _StoppedError
+                    raise StoppedError
                 return
             time.sleep(LOOK_S)
 
@@ -255,9 +360,24 @@ def _shown(output: IO[bytes]) -> str:
     return output.read().decode(errors="replace").strip()
 
 
-def _copy(pristine: Path, at: Path) -> None:
+def _left_out(folder: str, names: list[str]) -> set[str]:
+    """Returns what is not copied: what each device makes anew, mounted file systems, sockets and the like."""
+    anew = shutil.ignore_patterns("nand", "output", "nbd*", "mnt")(folder, names)
+    return anew | {name for name in names if not _is_plain(Path(folder, name))}
+
+
+def _is_plain(path: Path) -> bool:
+    """Returns whether a path is a file, a link or a directory on which nothing is mounted."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode) or (stat.S_ISDIR(mode) and not path.is_mount())
+
+
+def copy(pristine: Path, at: Path) -> None:
     """Copies the directory of a device; holes in its media file stay holes."""
-    shutil.copytree(pristine, at, ignore=shutil.ignore_patterns("nand", "output", "nbd*", "mnt"))
+    shutil.copytree(pristine, at, symlinks=True, ignore=_left_out)
     with (pristine / "nand").open("rb") as source, (at / "nand").open("wb") as target:
         end = os.fstat(source.fileno()).st_size
         target.truncate(end)

@@ -4,6 +4,8 @@
 //! - [`payload`]: the bytes that the device holds, stored by physical page.
 //! - [`engine`]: the simulation with its payload: requests in, replies out.
 //! - [`media`]: the flash in a file, which survives the process.
+//! - [`unflushed`]: what a volatile cache may lose; [`remains`]: the file in which a cut leaves it.
+//! - [`reopen`]: opens the flash in a file, and takes up what a cut has left.
 //! - [`pace`]: converts between wall time and simulated time.
 //! - [`control`]: commands to a running device.
 //! - [`fuse`]: the device as a file.
@@ -27,9 +29,12 @@ mod outbox;
 pub mod pace;
 pub mod payload;
 mod recording;
+pub mod remains;
+pub mod reopen;
 pub mod server;
 mod shared;
 mod socket;
+pub mod unflushed;
 
 pub use address::Address;
 pub use server::{Options, Server};

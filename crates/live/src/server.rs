@@ -162,6 +162,14 @@ impl Server {
         control::cut(&self.shared, after, seed).map_err(LiveError::User)
     }
 
+    /// Cuts the power when the `after`-th write, trim or flush from now comes, or immediately if `after` is 0.
+    ///
+    /// # Errors
+    /// [`LiveError::User`] if the flash is only in memory.
+    pub fn cut_at_request(&self, after: u64, seed: u64) -> Result<(), LiveError> {
+        self.shared.engine().cut_at_request(after, seed).map_err(LiveError::User)
+    }
+
     /// Returns the number of clients served so far.
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)

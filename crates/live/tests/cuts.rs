@@ -12,13 +12,19 @@ use ftlab_core::ftl;
 use ftlab_core::sim::Prepared;
 use ftlab_live::LiveError;
 use ftlab_live::engine::{Asked, Engine, Sink};
-use ftlab_live::media::{Found, Nand, Opened};
+use ftlab_live::media::{Nand, Opened};
 use ftlab_live::nbd::{Command, Flags, Request};
 use ftlab_live::pace::Time;
+use ftlab_live::reopen::reopen;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const SECTOR: usize = 512;
+const ADVERSARIAL: [(&str, &str); 3] = [
+    ("device.write_buffer", "64KiB"),
+    ("device.queue_depth", "16"),
+    ("device.write_buffer_policy", "adversarial"),
+];
 const PROTECTED: (&str, &str) = ("device.power_loss_protection", "true");
 /// The NBD error of a device that accepts no more writes.
 const EIO: u32 = 5;
@@ -31,8 +37,8 @@ fn cycles() -> u64 {
 /// Opens the device in a file, which is made if it does not exist.
 fn open(resolved: &Resolved, path: &Path, time: Time) -> Result<(Engine, Opened), LiveError> {
     let (settings, identity) = (&resolved.settings, resolved.state_identity());
-    let (prepared, stored) = match Found::read(path, settings, &identity)? {
-        Some(found) => found.bring_up(settings)?,
+    let (prepared, stored) = match reopen(path, settings, &identity)? {
+        Some(found) => found,
         None => {
             let mut prepared = Prepared::new(settings, &mut (), true).unwrap();
             let stored = Nand::create(path, settings, &identity, &mut prepared)?;
@@ -237,7 +243,10 @@ fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
         }
         let cut = random.random_range(0..3) < 2;
         if cut {
-            engine.cut(random.random_range(1..400), cycle).unwrap();
+            match random.random_range(0..2) {
+                0 => engine.cut(random.random_range(1..400), cycle).unwrap(),
+                _ => engine.cut_at_request(random.random_range(1..400), cycle).unwrap(),
+            }
         }
         let mut batches = if cut { 5000 } else { random.random_range(0..60) };
         while batches > 0 && !engine.is_off() && !account.refused {
@@ -342,6 +351,26 @@ fn what_a_write_buffer_holds_may_be_lost_but_nothing_that_was_flushed() {
         48,
         Time::Free,
     );
+}
+
+#[test]
+fn what_a_seed_draws_may_be_lost_but_nothing_that_was_flushed() {
+    let real = Time::Real { speed: 1000.0 };
+    for (seed, kind) in (60..).zip(ftl::choices()) {
+        let time = if seed % 2 == 0 { Time::Free } else { real };
+        endure(
+            &[&ADVERSARIAL[..], &[("ftl.kind", kind.name), ("ftl.log_blocks", "15%")]].concat(),
+            seed,
+            time,
+        );
+    }
+    endure(
+        &[&ADVERSARIAL[..], &[("ftl.kind", "page"), ("ftl.logical_page", "1KiB")]].concat(),
+        58,
+        Time::Free,
+    );
+    let worn = [("flash.endurance", "40"), ("ftl.spare_blocks", "2"), ("ftl.kind", "page")];
+    endure(&[&ADVERSARIAL[..], &worn].concat(), 59, Time::Free);
 }
 
 #[test]

@@ -9,8 +9,9 @@ use ftlab_core::metrics::Report;
 use ftlab_core::sim::Prepared;
 use ftlab_embed::Fields;
 use ftlab_live::engine::Live;
-use ftlab_live::media::{Found, Nand, Opened, Stored};
+use ftlab_live::media::{Nand, Opened, Stored};
 use ftlab_live::pace::Time;
+use ftlab_live::reopen::reopen;
 use ftlab_live::{Address, LiveError, Options, Server};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -56,6 +57,7 @@ fn described(resolved: &Resolved, since: Instant, report: &Report, live: &Live, 
     if let Some(media) = &live.media {
         let mut told = opened(&media.opened);
         told["operations"] = media.operations.into();
+        told["requests"] = media.requests.into();
         told["cut"] = media.cut.map_or(Value::Null, |cut| {
             json!({
                 "time_ns": cut.time_ns,
@@ -107,12 +109,11 @@ fn device(
                     .into(),
             ));
         }
-        if let Some(found) = Found::read(path, settings, &identity)? {
-            if load_state.is_some() {
-                let why = "holds a device already; leave --load-state out, or name another file";
-                return Err(Fault::User(format!("{}: {why}", path.display())));
-            }
-            let (prepared, stored) = found.bring_up(settings)?;
+        if load_state.is_some() && path.metadata().is_ok_and(|meta| meta.len() > 0) {
+            let why = "holds a device already; leave --load-state out, or name another file";
+            return Err(Fault::User(format!("{}: {why}", path.display())));
+        }
+        if let Some((prepared, stored)) = reopen(path, settings, &identity)? {
             return Ok((prepared, Some(stored)));
         }
     }
@@ -214,6 +215,16 @@ impl LiveServer {
     fn cut(&self, py: Python<'_>, after: u64, seed: u64) -> PyResult<()> {
         let cut = || match &*self.server.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(server) => server.cut(after, seed).map_err(Fault::from),
+            None => Ok(()),
+        };
+        Ok(py.detach(|| guard(cut))?)
+    }
+
+    /// Cuts the power when the `after`-th write, trim or flush from now comes, or immediately if `after` is 0.
+    fn cut_at_request(&self, py: Python<'_>, after: u64, seed: u64) -> PyResult<()> {
+        let cut = || match &*self.server.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(server) if after > 0 => server.cut_at_request(after, seed).map_err(Fault::from),
+            Some(server) => server.cut(0, seed).map_err(Fault::from),
             None => Ok(()),
         };
         Ok(py.detach(|| guard(cut))?)

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import os
 import shlex
-import signal
 import sys
-import time
 from typing import Any
 
 import click
 
 from ftlab import _core, live_cuts
 from ftlab._core import UserError
-from ftlab.cli import completing, options
-from ftlab.cli.stopping import asked_to_stop
-from ftlab.configs import Override, load
+from ftlab.cli import completing, crash_live, options
+from ftlab.configs import load
 from ftlab.outputs import check_distinct, write_stdout
-from ftlab.process import ENDED
 from ftlab.units import count, duration
-
-FAULT = 1
-"""The exit status if the device broke a promise."""
 
 
 @click.command()
@@ -72,6 +63,35 @@ FAULT = 1
 @click.option(
     "--jobs", type=click.IntRange(1), metavar="N", help="With --live: number of cuts at a time.  [default: 1]"
 )
+@click.option(
+    "--keep",
+    metavar="DIR",
+    help="With --live: put the device of the first failure, as the cut left it, and what was lost into DIR.",
+)
+@click.option(
+    "--minimise",
+    is_flag=True,
+    help="With --live: after a failure, look for the earliest cut and the smallest loss that still fail.",
+)
+@click.option(
+    "--every",
+    type=click.IntRange(1),
+    is_flag=False,
+    flag_value=64,
+    metavar="N",
+    help="With --live: cut at every write, trim and flush, and judge every state of the unflushed writes, at"
+    " most N for each cut (64 without N). For short programs.",
+)
+@click.option(
+    "--owner", metavar="USER", help="With --live: the directories and the sockets belong to this user (root)."
+)
+@click.option(
+    "--settle",
+    default="0s",
+    show_default=True,
+    metavar="TIME",
+    help="With --live: how long the device stays up after COMMAND has ended, before a cut that has not come.",
+)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def crash(
     config: str,
@@ -85,6 +105,11 @@ def crash(
     setup_command: str | None,
     fuse: bool,
     jobs: int | None,
+    keep: str | None,
+    minimise: bool,
+    every: int | None,
+    owner: str | None,
+    settle: str,
     command: tuple[str, ...],
     **flags: str | None,
 ) -> None:
@@ -99,8 +124,9 @@ def crash(
     workload the requests are random writes, trims, reads and flushes. The seed determines the cuts.
 
     With --live COMMAND runs on a live device (`ftlab serve`), which it finds in $FTLAB_DISK; power is cut
-    in a random program or erase, the device recovers, --check-command judges. Each cut has a seed of its
-    own, counted from --seed on.
+    in a random program or erase, or at a random request, the device recovers, --check-command judges. Each
+    cut has a seed of its own, counted from --seed on. The device has a volatile cache
+    (device.write_buffer), of which a cut loses what its seed draws.
     """
     context = click.get_current_context()
     if live:
@@ -108,11 +134,25 @@ def crash(
         for option, name in given.items():
             if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
                 raise UserError(f"{option}: with --live the command's own operations are cut, at random")
+        if every and context.get_parameter_source("cuts") is not click.core.ParameterSource.DEFAULT:
+            raise UserError("--every and --cuts exclude each other: --every cuts at each request")
         seed = flags.pop("seed")
-        programs = live_cuts.Programs(command, setup_command, check_command, fuse)
-        return _crash_live(config, settings, flags, json_path, programs, (cuts, seed, jobs or 1))
-    if command or check_command or setup_command or fuse or jobs:
-        raise UserError("a command, its setup and check, --fuse and --jobs belong to --live")
+        programs = live_cuts.Programs(
+            command,
+            setup_command,
+            check_command,
+            fuse,
+            crash_live.owner_of(owner),
+            crash_live.seconds(settle),
+        )
+        wanted = crash_live.Wanted(cuts, seed, jobs or 1, keep, minimise, every)
+        crash_live.run(config, settings, flags, json_path, programs, wanted)
+        return
+    if command or check_command or setup_command or fuse or jobs or keep or minimise or every or owner:
+        raise UserError(
+            "a command, its setup and check, --fuse, --jobs, --keep, --minimise, --every and --owner belong"
+            " to --live"
+        )
     for option in ("cuts", "operations"):
         if at and context.get_parameter_source(option) is not click.core.ParameterSource.DEFAULT:
             raise UserError(f"--at and --{option} exclude each other: --at says when each cut is")
@@ -138,80 +178,7 @@ def crash(
     write_stdout(json.dumps(result, indent=2) + "\n" if json_path == "-" else report(result))
     if result["fault"] is not None:
         _complain(result, config, settings, flags, operations, at)
-        context.exit(FAULT)
-
-
-def _crash_live(
-    config: str,
-    settings: tuple[str, ...],
-    flags: dict[str, str | None],
-    json_path: str | None,
-    programs: live_cuts.Programs,
-    how: tuple[int, str | None, int],
-) -> None:
-    """Cuts the power under the user's own program."""
-    cuts, seed_text, jobs = how
-    if not programs.command:
-        raise UserError("which command? ftlab crash CONFIG --live -- COMMAND")
-    try:
-        seed = int(seed_text or "1")
-    except ValueError:
-        raise UserError(f"--seed {seed_text}: with --live, a number") from None
-    overrides = [Override("--live", "ftl.power_safe", "true"), *options.overrides(settings, flags)]
-    resolved = load(config, overrides)
-    options.say_notes(resolved)
-    output = options.json_output(json_path)
-    start, told = time.monotonic(), [0]
-
-    def progress() -> None:
-        told[0] += 1
-        if told[0] % 10 == 0:
-            click.echo(f"{told[0]} of {cuts} cuts, {time.monotonic() - start:.0f} s", err=True)
-
-    with asked_to_stop(number for number in ENDED if signal.getsignal(number) != signal.SIG_IGN) as asked:
-        outcome = live_cuts.Campaign(resolved, programs, asked).run(range(seed, seed + cuts), jobs, progress)
-    if asked.number:
-        # Nothing is mounted any more, so the signal may now end this command, as it ends other commands.
-        os.kill(os.getpid(), asked.number)
-    took = outcome.recoveries_ns
-    failed = [dataclasses.asdict(failure) for failure in outcome.failures]
-    result = {
-        "schema": "ftlab.crash-live.v1",
-        "config": json.loads(resolved.json()),
-        "command": list(programs.command),
-        "seed": seed,
-        "cuts": outcome.cuts,
-        "operations": outcome.operations,
-        "torn_programs": outcome.torn_programs,
-        "torn_erases": outcome.torn_erases,
-        "recovery": {"mean_ns": round(sum(took) / len(took)) if took else 0, "max_ns": max(took, default=0)},
-        "failures": failed,
-    }
-    text = json.dumps(result, indent=2) + "\n"
-    if output:
-        output.write(text.encode())
-    write_stdout(text if json_path == "-" else _live_report(result))
-    if outcome.failures:
-        first = outcome.failures[0]
-        click.echo(
-            f"ftlab: seed {first.seed}: cut in operation {count(first.operation)}, the check fails"
-            f" (exit status {first.status}):\n{first.text}\n"
-            f"To see it again: the same command with --seed {first.seed} --cuts 1",
-            err=True,
-        )
-        click.get_current_context().exit(FAULT)
-
-
-def _live_report(result: dict[str, Any]) -> str:
-    """Returns the result as text."""
-    mean, longest = result["recovery"]["mean_ns"], result["recovery"]["max_ns"]
-    return (
-        f"{shlex.join(result['command'])}: {count(result['cuts'])} power cuts from seed {result['seed']} on,"
-        f" {count(len(result['failures']))} failed\n"
-        f"  without a cut: {count(result['operations'])} programs and erases\n"
-        f"  torn: {count(result['torn_programs'])} programs, {count(result['torn_erases'])} erases\n"
-        f"  time of a recovery: mean {duration(mean)}, longest {duration(longest)}\n"
-    )
+        context.exit(crash_live.FAULT)
 
 
 def report(result: dict[str, Any]) -> str:

@@ -9,9 +9,9 @@ use ftlab_core::metrics::Histogram;
 use ftlab_core::sim::{Activity, Completion, Observer};
 use ftlab_core::workload::Op;
 
-use super::Sink;
 use super::power::Ran;
-use crate::nbd::{Errno, reply};
+use super::{Asked, Sink};
+use crate::nbd::{Command, Errno, reply};
 use crate::payload::Payload;
 
 /// Collects completions until the engine examines them.
@@ -182,6 +182,11 @@ impl Flights {
         self.queue.get(number.checked_sub(self.first)? as usize)?.as_ref()
     }
 
+    /// Returns the page that the write buffer holds, or has just handed out.
+    pub fn buffered(&self, lpn: u32) -> Option<&[u8]> {
+        self.buffer.get(&lpn).or_else(|| self.destaging.get(&lpn)).map(|page| &**page)
+    }
+
     /// Notes that a submission has completed, and returns it.
     pub fn end(&mut self, number: u64) -> Flight {
         let flight = self.queue[(number - self.first) as usize].take().expect("it is under way");
@@ -296,4 +301,23 @@ impl Flights {
         }
         payload.program(from, slot, |page| self.write(lpn, page));
     }
+}
+
+/// Answers a request that is done at once.
+pub(super) fn done(asked: &Asked) {
+    let mut out = Vec::with_capacity(16);
+    reply::plain(&mut out, asked.request.cookie, None);
+    asked.sink.put(out, asked.charged);
+}
+
+/// Answers a request with an error.
+pub(super) fn refuse(asked: &Asked, error: Errno) {
+    let mut out = Vec::with_capacity(26);
+    let chunks = matches!(asked.request.command, Command::Read | Command::BlockStatus);
+    if asked.structured && chunks {
+        reply::failed(&mut out, asked.request.cookie, error);
+    } else {
+        reply::plain(&mut out, asked.request.cookie, Some(error));
+    }
+    asked.sink.put(out, asked.charged);
 }

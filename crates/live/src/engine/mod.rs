@@ -4,6 +4,7 @@
 //! an event is due that no new request causes. A client's request becomes one or a few submissions to the simulation.
 
 mod flights;
+mod lost;
 mod power;
 mod status;
 
@@ -22,7 +23,7 @@ use crate::nbd::{Command, Errno, Request, reply};
 use crate::pace::{Pace, Time};
 use crate::payload::Payload;
 use crate::recording::Recording;
-use flights::{Flight, Flights, Heard, Ticket, Tickets};
+use flights::{Flight, Flights, Heard, Ticket, Tickets, done, refuse};
 pub use power::MediaStatus;
 use power::Supply;
 pub use status::{Live, OPERATIONS};
@@ -160,6 +161,9 @@ impl Engine {
         if let Some(error) = refused {
             return refuse(asked, error);
         }
+        if changes && self.is_cut_here() {
+            return asked.sink.lose();
+        }
         match command {
             Command::BlockStatus => asked.sink.put(self.block_status(&asked.request), asked.charged),
             Command::Cache => done(asked),
@@ -246,6 +250,7 @@ impl Engine {
                     recording.push(number, &record, self.tickets.count());
                 }
                 self.tickets[ticket].parts += 1;
+                self.note_change(number, &record, data.as_ref());
                 self.flights.begin(number, Flight { ticket, op, offset, end, data });
             }
             // The range was checked before, so this means that simulated time has reached its end.
@@ -361,6 +366,7 @@ impl Engine {
         self.recording.iter_mut().for_each(|recording| recording.complete(number, at_ns));
         let flight = self.flights.end(number);
         let full = self.supply.as_ref().is_some_and(Supply::is_full) && flight.op != Op::Read;
+        self.note_end(number, failed || full, at_ns);
         let ticket = &mut self.tickets[flight.ticket];
         ticket.parts -= 1;
         ticket.failed |= failed || full;
@@ -380,21 +386,4 @@ impl Engine {
             self.lateness.add(late.as_nanos() as u64);
         }
     }
-}
-
-fn done(asked: &Asked) {
-    let mut out = Vec::with_capacity(16);
-    reply::plain(&mut out, asked.request.cookie, None);
-    asked.sink.put(out, asked.charged);
-}
-
-fn refuse(asked: &Asked, error: Errno) {
-    let mut out = Vec::with_capacity(26);
-    let chunks = matches!(asked.request.command, Command::Read | Command::BlockStatus);
-    if asked.structured && chunks {
-        reply::failed(&mut out, asked.request.cookie, error);
-    } else {
-        reply::plain(&mut out, asked.request.cookie, Some(error));
-    }
-    asked.sink.put(out, asked.charged);
 }

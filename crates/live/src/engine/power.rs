@@ -22,6 +22,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::{Engine, Live};
 use crate::media::{Nand, Opened, Says, Stored, Stuff, is_data};
 use crate::payload::Payload;
+use crate::unflushed::Unflushed;
 
 /// A period in which cells were busy with a program or an erase.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +59,8 @@ pub struct MediaStatus {
     pub opened: Opened,
     /// Number of programs and erases finished since the file was opened.
     pub operations: u64,
+    /// Number of writes, trims and flushes that clients have asked for since the file was opened.
+    pub requests: u64,
     /// The outcome of the cut, once power has been cut.
     pub cut: Option<Cut>,
     /// Why the file can no longer be written, if it cannot.
@@ -66,7 +69,7 @@ pub struct MediaStatus {
 
 /// The power supply, and the operations on their way to the flash.
 pub(super) struct Supply {
-    nand: Nand,
+    pub(super) nand: Nand,
     tape: ftlab_core::flash::media::Tape,
     says: Says,
     identity: Identity,
@@ -76,9 +79,15 @@ pub(super) struct Supply {
     queue: VecDeque<Option<Pending>>,
     /// Operations that have ended and are not yet in the file: the number of each, and the time at which it ended.
     ended: VecDeque<(u32, u64)>,
-    status: MediaStatus,
+    pub(super) status: MediaStatus,
     /// If a cut is planned: the number of the operation in which the power will be cut, and the seed.
     planned: Option<(u64, u64)>,
+    /// The same for a cut at a request of a client.
+    pub(super) planned_request: Option<(u64, u64)>,
+    /// What a cut may lose, if a seed draws that.
+    pub(super) unflushed: Option<Unflushed>,
+    /// Seed of the cut.
+    pub(super) seed: u64,
     /// The result of the run, up to the cut; `None` before a cut.
     last: Option<Box<Report>>,
 }
@@ -88,7 +97,7 @@ impl Supply {
     pub fn new(settings: &Settings, stored: Stored) -> (Supply, Payload) {
         let Stored { nand, tape, says, mut payload, identity, opened } = stored;
         payload.keep_programmed();
-        let status = MediaStatus { opened, operations: 0, cut: None, error: None };
+        let status = MediaStatus { opened, operations: 0, requests: 0, cut: None, error: None };
         let supply = Supply {
             nand,
             tape,
@@ -100,6 +109,9 @@ impl Supply {
             ended: VecDeque::new(),
             status,
             planned: None,
+            planned_request: None,
+            unflushed: Unflushed::of(settings),
+            seed: 0,
             last: None,
         };
         (supply, payload)
@@ -182,7 +194,7 @@ impl Supply {
         self.status.error = None;
     }
 
-    fn fail(&mut self, error: &io::Error) {
+    pub(super) fn fail(&mut self, error: &io::Error) {
         let why = ftlab_trace::atomic::reason(error);
         self.status.error = Some(format!("{}: cannot write: {why}", self.nand.path().display()));
     }
@@ -266,10 +278,11 @@ impl Engine {
     }
 
     /// Loses power at `time_ns`, which is no earlier than the moment of the last reply.
-    fn lose_power(&mut self, time_ns: u64, seed: u64) {
+    pub(super) fn lose_power(&mut self, time_ns: u64, seed: u64) {
         let report = self.simulation.report();
         let Some(mut supply) = self.supply.take() else { return };
         supply.last = Some(Box::new(report));
+        supply.seed = seed;
         // The end of an operation in service is known only once it has ended. Whatever else happens after the cut
         // is discarded.
         let decided = supply.queue.len();
@@ -288,6 +301,7 @@ impl Engine {
 
     /// Abandons the requests in flight: their clients get no reply and are cut off.
     pub(super) fn give_up(&mut self) {
+        self.leave_remains();
         self.tickets.drain().for_each(|ticket| ticket.sink.lose());
     }
 

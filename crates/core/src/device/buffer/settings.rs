@@ -14,6 +14,8 @@ choice! {
         Block = "block",
         /// all pages in the buffer, in ascending order of their numbers
         Sorted = "sorted",
+        /// as fifo; when the power of a live device is cut, a seed draws which unflushed writes persist, sector by sector
+        Adversarial = "adversarial",
     }
 }
 

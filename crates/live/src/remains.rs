@@ -1,0 +1,155 @@
+//! What an adversarial cut leaves next to a media file: the unflushed writes with their data, which of them persist,
+//! and the requests of the last second.
+//!
+//! The file `MEDIA.cut` is a line of JSON, followed by the bytes that it describes: `docs/cut-the-power.md`, "The file
+//! of a cut", has the format. `persists` may be edited: the device takes up the file when it is opened next, and
+//! removes it.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use ftlab_core::workload::Op;
+use serde::{Deserialize, Serialize};
+
+use crate::unflushed::{self, Bytes, SECTOR, Sector, Unflushed, Write};
+
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Head {
+    version: u32,
+    seed: u64,
+    time_ns: u64,
+    sectors: Vec<(u64, u64)>,
+    writes: Vec<Described>,
+    #[serde(default)]
+    recent: Vec<Event>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Described {
+    number: u64,
+    op: String,
+    offset: u64,
+    length: u64,
+    end_ns: Option<u64>,
+    zero: bool,
+    persists: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Event {
+    number: u64,
+    op: String,
+    offset: u64,
+    length: u64,
+    fua: bool,
+    begin_ns: u64,
+    end_ns: Option<u64>,
+}
+
+fn name(op: Op) -> String {
+    match op {
+        Op::Read => "read",
+        Op::Write => "write",
+        Op::Trim => "trim",
+        Op::Flush => "flush",
+    }
+    .into()
+}
+
+/// Returns where the file of a media file is.
+pub fn beside(media: &Path) -> PathBuf {
+    let mut name = media.as_os_str().to_owned();
+    name.push(".cut");
+    name.into()
+}
+
+/// Writes the file of a cut at `time_ns` with this seed.
+///
+/// # Errors
+/// The system's error.
+pub fn leave(media: &Path, unflushed: &Unflushed, (time_ns, seed): (u64, u64)) -> io::Result<()> {
+    let mut sectors: Vec<(&u64, &Sector)> = unflushed.sectors.iter().collect();
+    sectors.sort_unstable_by_key(|(number, _)| **number);
+    let described = |write: &Write| Described {
+        number: write.number,
+        op: name(write.op),
+        offset: write.range.0,
+        length: write.range.1 - write.range.0,
+        end_ns: write.end_ns,
+        zero: write.data.is_empty(),
+        persists: write.persists.iter().map(|&persists| if persists { '1' } else { '0' }).collect(),
+    };
+    let event = |event: &unflushed::Event| Event {
+        number: event.number,
+        op: name(event.op),
+        offset: event.range.0,
+        length: event.range.1 - event.range.0,
+        fua: event.fua,
+        begin_ns: event.times_ns.0,
+        end_ns: event.times_ns.1,
+    };
+    let head = Head {
+        version: VERSION,
+        seed,
+        time_ns,
+        sectors: sectors.iter().map(|(number, sector)| (**number, sector.since)).collect(),
+        writes: unflushed.writes.iter().map(described).collect(),
+        recent: unflushed.recent.iter().map(event).collect(),
+    };
+    let mut bytes = serde_json::to_vec(&head)?;
+    bytes.push(b'\n');
+    sectors.iter().for_each(|(_, sector)| bytes.extend_from_slice(&sector.bytes[..]));
+    unflushed.writes.iter().for_each(|write| bytes.extend_from_slice(&write.data));
+    let mut file = std::fs::File::create(beside(media))?;
+    file.write_all(&bytes)?;
+    file.sync_all()
+}
+
+/// Reads the file of a media file; returns what each sector holds, in ascending order, or `None` if there is no file.
+///
+/// # Errors
+/// A message: it cannot be read, or is damaged.
+pub fn read(media: &Path) -> Result<Option<Vec<(u64, Sector)>>, String> {
+    let bytes = match std::fs::read(beside(media)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("cannot read: {}", ftlab_trace::atomic::reason(&error))),
+    };
+    parse(&bytes).map(Some)
+}
+
+fn parse(bytes: &[u8]) -> Result<Vec<(u64, Sector)>, String> {
+    let end = bytes.iter().position(|&byte| byte == b'\n').ok_or("damaged: it ends early")?;
+    let head: Head = serde_json::from_slice(&bytes[..end]).map_err(|error| format!("damaged: {error}"))?;
+    if head.version != VERSION {
+        return Err(format!("of version {}, this version of ftlab reads version {VERSION}", head.version));
+    }
+    let mut rest = &bytes[end + 1..];
+    let mut take = |count: u64| {
+        let found = usize::try_from(count).ok().and_then(|count| rest.split_at_checked(count));
+        let (taken, left) = found.ok_or("damaged: it ends early")?;
+        rest = left;
+        Ok::<&[u8], String>(taken)
+    };
+    let mut sectors = Vec::with_capacity(head.sectors.len());
+    for (number, since) in head.sectors {
+        let bytes: Bytes = take(SECTOR)?.try_into().expect("a sector's bytes");
+        sectors.push((number, Sector::known(bytes, since)));
+    }
+    let mut writes = Vec::with_capacity(head.writes.len());
+    for Described { number, op, offset, length, end_ns, zero, persists } in head.writes {
+        let end = offset.checked_add(length).ok_or("damaged: a write ends nowhere")?;
+        let data = if zero { Vec::new() } else { take(length)?.to_vec() };
+        let persists: Vec<bool> = persists.bytes().map(|byte| byte == b'1').collect();
+        let op = if op == "trim" { Op::Trim } else { Op::Write };
+        let write =
+            Write { number, op, range: (offset, end), data: data.into(), end_ns, fua: false, persists };
+        if write.persists.len() as u64 != write.sectors().end - write.sectors().start {
+            return Err(format!("damaged: persists of write {number} is not a digit for each sector"));
+        }
+        writes.push(write);
+    }
+    Ok(unflushed::contents(sectors.into_iter(), writes.iter()))
+}

@@ -1,0 +1,241 @@
+"""``ftlab crash --live``: the user's own program under power cuts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pwd
+import shlex
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from ftlab._core import Config, UserError
+from ftlab.cli import options
+from ftlab.cli.stopping import Asked, asked_to_stop
+from ftlab.configs import Override, load
+from ftlab.live_cuts import Campaign, Failure, Outcome, Programs
+from ftlab.live_search import Search
+from ftlab.outputs import write_stdout
+from ftlab.process import ENDED
+from ftlab.units import count, duration, quantity
+
+FAULT = 1
+"""The exit status if the device, or the program, broke a promise."""
+CACHE = "1MiB"
+"""The volatile cache of a device whose configuration has none."""
+BUFFER = "device.write_buffer"
+
+
+class Wanted(NamedTuple):
+    """What a campaign is to do."""
+
+    cuts: int
+    seed: str | None
+    jobs: int
+    keep: str | None
+    minimise: bool
+    every: int | None
+
+
+def owner_of(name: str | None) -> tuple[int, int] | None:
+    """Returns the numbers of a user and of the user's group.
+
+    Raises:
+        UserError: there is no such user, or only root may give files away.
+    """
+    if name is None:
+        return None
+    try:
+        found = pwd.getpwnam(name)
+    except KeyError:
+        raise UserError(f"--owner {name}: there is no such user") from None
+    if os.geteuid() != 0:
+        raise UserError(f"--owner {name}: only root may give files to another user")
+    return found.pw_uid, found.pw_gid
+
+
+def seconds(text: str) -> float:
+    """Returns a time such as 35s in seconds.
+
+    Raises:
+        UserError: it is not a time.
+    """
+    ns = quantity(text) if text.endswith("s") else None
+    if ns is None or ns < 0:
+        raise UserError(f"--settle {text}: a time with its unit, for example 35s")
+    return ns / 1e9
+
+
+def volatile(config: str, user: list[Override]) -> tuple[Config, list[str]]:
+    """Resolves the configuration of a device whose cache is volatile, as drives' caches are, and on which a
+    cut loses what its seed draws; returns it with notes on what the user did not ask for.
+    """
+    safe = Override("--live", "ftl.power_safe", "true")
+    given = {override.key for override in user}
+    device = json.loads(load(config, [safe, *user]).json())["device"]
+    added, notes = [safe], []
+    none = quantity(device["write_buffer"]) == 0
+    if none and BUFFER in given:
+        return load(config, [safe, *user]), []
+    if none:
+        added.append(Override("--live", BUFFER, CACHE))
+        notes.append(f"the device gets a volatile cache of {CACHE}; --set {BUFFER}=0B leaves it out")
+    if device["power_loss_protection"] and "device.power_loss_protection" not in given:
+        added.append(Override("--live", "device.power_loss_protection", "false"))
+        notes.append("device.power_loss_protection is false here: the cache is volatile")
+    if f"{BUFFER}_policy" not in given:
+        added.append(Override("--live", f"{BUFFER}_policy", "adversarial"))
+    return load(config, [*added, *user]), notes
+
+
+def run(
+    config: str,
+    settings: tuple[str, ...],
+    flags: dict[str, str | None],
+    json_path: str | None,
+    programs: Programs,
+    wanted: Wanted,
+) -> None:
+    """Cuts the power under the user's own program, and reports."""
+    if not programs.command:
+        raise UserError("which command? ftlab crash CONFIG --live -- COMMAND")
+    try:
+        seed = int(wanted.seed or "1")
+    except ValueError:
+        raise UserError(f"--seed {wanted.seed}: with --live, a number") from None
+    resolved, notes = volatile(config, options.overrides(settings, flags))
+    options.say_notes(resolved)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+    buffer = json.loads(resolved.json())["device"]
+    drawn = quantity(buffer["write_buffer"]) != 0 and buffer["write_buffer_policy"] == "adversarial"
+    if wanted.every and not drawn:
+        raise UserError(
+            "--every: there is no cache whose states could be chosen; leave device.write_buffer* out"
+        )
+    output = options.json_output(json_path)
+    keep = None if wanted.keep is None else _directory(wanted.keep)
+    outcome = _searched(lambda ended: _outcome(Campaign(resolved, programs, ended, keep), seed, wanted))
+    least = None
+    if wanted.minimise and drawn and outcome.failures:
+        failure = outcome.failures[0]
+        least = _searched(lambda ended: Search(Campaign(resolved, programs, ended)).minimise(failure))
+    result = _result(resolved, programs, seed, outcome, least)
+    text = json.dumps(result, indent=2) + "\n"
+    if output:
+        output.write(text.encode())
+    write_stdout(text if json_path == "-" else _report(result))
+    if outcome.failures:
+        _complain(outcome.failures[0], least, wanted, keep)
+        click.get_current_context().exit(FAULT)
+
+
+def _directory(name: str) -> Path:
+    """Makes the directory for what a failure leaves; it has to be empty."""
+    path = Path(name)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()):
+            raise UserError(f"--keep {name}: is not empty")
+    except OSError as error:
+        raise UserError(f"--keep {name}: {error.strerror}") from None
+    return path
+
+
+T = TypeVar("T")
+
+
+def _searched(work: Callable[[Asked], T]) -> T:
+    """Returns what the work returns, which ends early if a signal asks for that."""
+    with asked_to_stop(number for number in ENDED if signal.getsignal(number) != signal.SIG_IGN) as asked:
+        done = work(asked)
+    if asked.number:
+        # Nothing is mounted any more, so the signal may now end this command, as it ends other commands.
+        os.kill(os.getpid(), asked.number)
+    return done
+
+
+def _outcome(campaign: Campaign, seed: int, wanted: Wanted) -> Outcome:
+    start, told = time.monotonic(), [0]
+
+    def progress() -> None:
+        told[0] += 1
+        if told[0] % 10 == 0:
+            of = "" if wanted.every else f" of {wanted.cuts}"
+            click.echo(f"{told[0]}{of} cuts, {time.monotonic() - start:.0f} s", err=True)
+
+    if wanted.every:
+        return Search(campaign).every(seed, wanted.every, wanted.jobs, progress)
+    return campaign.run(range(seed, seed + wanted.cuts), wanted.jobs, progress)
+
+
+def _result(
+    resolved: Config, programs: Programs, seed: int, outcome: Outcome, least: Failure | None
+) -> dict[str, Any]:
+    took = outcome.recoveries_ns
+
+    def plain(failure: Failure) -> dict[str, Any]:
+        return {key: value for key, value in dataclasses.asdict(failure).items() if key != "told"}
+
+    return {
+        "schema": "ftlab.crash-live.v1",
+        "config": json.loads(resolved.json()),
+        "command": list(programs.command),
+        "seed": seed,
+        "cuts": outcome.cuts,
+        "operations": outcome.operations,
+        "requests": outcome.requests,
+        "states": outcome.states and dict(zip(("judged", "all"), outcome.states, strict=True)),
+        "torn_programs": outcome.torn_programs,
+        "torn_erases": outcome.torn_erases,
+        "recovery": {"mean_ns": round(sum(took) / len(took)) if took else 0, "max_ns": max(took, default=0)},
+        "failures": [plain(failure) for failure in outcome.failures],
+        "least": least and plain(least),
+    }
+
+
+def _report(result: dict[str, Any]) -> str:
+    """Returns the result as text."""
+    mean, longest = result["recovery"]["mean_ns"], result["recovery"]["max_ns"]
+    states = result["states"]
+    covered = states and f"  states judged: {count(states['judged'])} of {count(states['all'])}\n"
+    return (
+        f"{shlex.join(result['command'])}: {count(result['cuts'])} power cuts from seed {result['seed']} on,"
+        f" {count(len(result['failures']))} failed\n"
+        f"  without a cut: {count(result['operations'])} programs and erases,"
+        f" {count(result['requests'])} writes, trims and flushes\n"
+        f"{covered or ''}"
+        f"  torn: {count(result['torn_programs'])} programs, {count(result['torn_erases'])} erases\n"
+        f"  time of a recovery: mean {duration(mean)}, longest {duration(longest)}\n"
+    )
+
+
+def _place(failure: Failure) -> str:
+    """Returns where a cut was, in words."""
+    if failure.request:
+        return f"cut at request {count(failure.request)}"
+    return f"cut in operation {count(failure.operation)}"
+
+
+def _complain(failure: Failure, least: Failure | None, wanted: Wanted, keep: Path | None) -> None:
+    """Reports what was lost, and how to see it again."""
+    lines = [
+        f"ftlab: seed {failure.seed}: {_place(failure)}, the check fails (exit status {failure.status}):",
+        failure.text,
+        failure.told,
+    ]
+    if least:
+        lines += [f"earliest failure with the smallest loss: {_place(least)}", least.text, least.told]
+    elif wanted.minimise:
+        lines.append("no cut fails again, so nothing was minimised")
+    if keep:
+        lines.append(f"The device as the cut left it: {keep}/image; what was lost: {keep}/explanation.txt")
+    if not wanted.every:
+        lines.append(f"To see it again: the same command with --seed {failure.seed} --cuts 1")
+    click.echo("\n".join(line for line in lines if line), err=True)
