@@ -234,6 +234,7 @@ impl Source for Pipeline {
             out_of_order: self.clock.out_of_order + self.spread_out_of_order + spread,
             notes: self.notes(),
             waited: self.depth().and_then(Depth::waited),
+            told: self.depth().map_or(0, Depth::told),
         }
     }
 

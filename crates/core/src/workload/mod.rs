@@ -84,6 +84,8 @@ pub struct SourceSummary {
     pub notes: Vec<String>,
     /// Number of requests that the recorded clients had under way, if they waited for answers.
     pub waited: Option<u64>,
+    /// How often the recorded device was told to behave differently.
+    pub told: u64,
 }
 
 /// A stream of requests in arrival order, whose memory does not grow with its length.
