@@ -117,14 +117,13 @@ def _programs(after: dict[str, Any]) -> list[Table]:
     programs = after["live"].get("programs")
     if not programs:
         return []
-    table = _table("program", "reads", "p50", "p99", "max", "writes", "p50", "p99", "max", "flush p99")
+    table = _table("program", "reads", "p50", "p99", "writes", "p50", "p99", "flushes", "p99")
     for program in programs:
         row = []
-        for kind in ("read", "write"):
+        for kind, percents in (("read", (50, 99)), ("write", (50, 99)), ("flush", (99,))):
             times = program[kind]
-            row += [fio(times["count"]), *(_percentile(times, percent) for percent in (50, 99))]
-            row.append(duration(times["max_ns"] if times["count"] else None))
-        table.add_row(program["name"], *row, _percentile(program["flush"], 99))
+            row += [fio(times["count"]), *(_percentile(times, percent) for percent in percents)]
+        table.add_row(program["name"], *row)
     return [table]
 
 
