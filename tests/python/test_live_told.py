@@ -33,7 +33,8 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def small(kind: str) -> list[str]:
     """Returns a device of a few MiB with this FTL."""
-    return ["crash", "--set", f"ftl.kind={kind}", "--set", "ftl.log_blocks=15%"]
+    hybrid = ["--set", "ftl.log_blocks=15%"] if kind in ("bast", "fast") else []
+    return ["crash", "--set", f"ftl.kind={kind}", *hybrid]
 
 
 def overwrite(path: Path, seed: int, requests: int = 600) -> None:

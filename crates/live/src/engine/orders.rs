@@ -67,7 +67,10 @@ mod tests {
     /// A write makes exactly the sectors good that it covers as a whole.
     #[test]
     fn what_is_written_is_good_again() {
-        let mut orders = Orders { bad: [vec![512..2048, 4096..4608], vec![8192..8704]], ..Orders::default() };
+        let mut orders = Orders {
+            bad: [vec![512..2048, 4096..4608], vec![8192..8704, 65536..66048]],
+            ..Orders::default()
+        };
         assert!(orders.fails(Op::Read, 0..513) && !orders.fails(Op::Read, 2048..4096));
         assert!(!orders.fails(Op::Write, 1000..1600));
         assert_eq!(orders.bad[0], [512..1024, 1536..2048, 4096..4608]);
