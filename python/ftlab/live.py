@@ -83,7 +83,8 @@ def running() -> list[str]:
             except OSError:
                 continue
         found.append(str(name.readlink()) if name.is_symlink() else str(name))
-    return found
+    # The name that a killed device has left may lead to the socket of a later one.
+    return list(dict.fromkeys(found))
 
 
 def the_only() -> str:

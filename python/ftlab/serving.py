@@ -69,6 +69,7 @@ def serve(
     metrics: str | None = None,
     read_only: bool = False,
     streams: int = 0,
+    trace_pids: bool = False,
     record: str | os.PathLike[str] | None = None,
     load_state: str | os.PathLike[str] | None = None,
     check: bool = False,
@@ -89,8 +90,9 @@ def serve(
         metrics: ``"HOST:PORT"`` at which Prometheus is answered.
         read_only: refuse writes.
         streams: export the device this many more times, as ``stream-1`` and so on.
+        trace_pids: tell the latencies of the programs that ask apart.
         record: write every request to a .csv or .parquet trace.
-        load_state: start from the device saved there.
+        load_state: start from the device saved there, or held by that media file.
         check: verify every invariant after every operation (slow).
         overrides: further keys, as for `ftlab.run`.
 
@@ -122,6 +124,7 @@ def serve(
             load_state=load_state,
             check=check,
             streams=streams,
+            trace_pids=trace_pids,
         )
         device = LiveDevice(server, commands, fuse)
         try:

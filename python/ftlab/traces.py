@@ -18,6 +18,7 @@ from ftlab import _core
 from ftlab._core import Config, OutputError, UserError
 from ftlab.configs import GENERATOR_DEFAULTS, Override, Scalar, keyword_overrides, load_text, to_text
 from ftlab.outputs import Output, beside, check_distinct, system_errors
+from ftlab.told import TOLD_LINE, told_doubts, told_metadata
 from ftlab.units import count, duration, percent, significant, size
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def doubts(
                 if not go_on:
                     raise UserError(named) from None
                 checked = [f"a run of it will fail: {named}"]
+            checked += told_doubts(config.trace)
             found[config.trace] = list(dict.fromkeys([*found.get(config.trace, ()), *checked]))
     return found
 
@@ -209,11 +211,12 @@ def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> No
     numbers = dict.fromkeys(("offset", "size"), pl.UInt64)
     with rows.open(encoding="ascii") as lines:
         further = lines.readline().strip().split(",")[4:]
+        metadata = {**metadata, **told_metadata(lines)}
     counts = {name: pl.Int64 if name == LATENCY else pl.UInt32 for name in further}
     types: dict[str, Any] = {"time_ns": pl.UInt64, "op": pl.String, **numbers, **counts}
     codes = {**{letter: code for code, letter in enumerate(_OPS)}, "WF": _OPS.index("W")}
     op = pl.col("op")
-    frame = pl.scan_csv(rows, schema=types, glob=False).select(
+    frame = pl.scan_csv(rows, schema=types, glob=False, comment_prefix=TOLD_LINE).select(
         pl.col("time_ns").alias("ts_ns"),
         op.replace_strict(codes, return_dtype=pl.UInt8),
         *numbers,

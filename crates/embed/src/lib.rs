@@ -28,13 +28,22 @@ pub fn simulation(
     observer: &mut dyn Observer,
 ) -> Result<Simulation<'static>, Fault> {
     let settings = &resolved.settings;
-    let cuts = settings.ftl.power_safe;
+    let check = check || settings.ftl.power_safe;
     let prepared = match load_state {
-        Some(path) => load(resolved, path, check || cuts)?,
-        None => Prepared::new(settings, observer, check || cuts)?,
+        Some(path) => load(resolved, path, check)?,
+        None => Prepared::new(settings, observer, check)?,
     };
+    simulation_of(resolved, prepared)
+}
+
+/// Makes a simulation as [`simulation`] does, of a device at time 0, which with `ftl.power_safe` is in check mode.
+///
+/// # Errors
+/// [`Fault`] if the FTL cannot lose power.
+pub fn simulation_of(resolved: &Resolved, prepared: Prepared) -> Result<Simulation<'static>, Fault> {
+    let settings = &resolved.settings;
     let mut simulation = Simulation::new(settings, prepared);
-    if cuts {
+    if settings.ftl.power_safe {
         simulation.allow_cuts()?;
     }
     Ok(simulation)

@@ -68,6 +68,8 @@ pub struct Connection {
     sink: Arc<dyn Sink>,
     inbox: Inbox,
     session: Session,
+    /// Number of the client's program, where programs are told apart.
+    program: u16,
     /// Number of messages still to be awaited without sleeping: see [`WAKING`].
     awake: u32,
     /// How long the last wait for input took; [`Duration::MAX`] if due events were awaited at the same time.
@@ -87,6 +89,7 @@ impl Connection {
         let session = Session::new(&mut greeting);
         outbox.say(&greeting);
         let sink: Arc<dyn Sink> = outbox.clone();
+        let program = shared.engine().program(stream.process());
         let inbox = Inbox { bytes: vec![0; CHUNK], start: 0, end: 0 };
         Connection {
             shared,
@@ -95,6 +98,7 @@ impl Connection {
             sink,
             inbox,
             session,
+            program,
             awake: 0,
             waited: Duration::MAX,
             prompt: 0,
@@ -229,7 +233,7 @@ impl Connection {
     /// Hands requests that have arrived to the engine; returns the same as [`Connection::take_in`].
     fn requests(&mut self) -> Option<usize> {
         let Connection { shared, inbox, session, sink, outbox, kept, .. } = self;
-        let (structured, stream) = (session.structured, session.stream);
+        let (structured, stream, program) = (session.structured, session.stream, self.program);
         let mut more = None;
         let (mut requests, mut taken_in) = (0, 0);
         let mut answered = Vec::new();
@@ -244,7 +248,7 @@ impl Connection {
                         }
                         let data = &inbox.waiting()[HEADER..end];
                         let charged = outbox.charge(size(&request));
-                        engine.ask(&Asked { request, data, structured, stream, sink, charged });
+                        engine.ask(&Asked { request, data, structured, stream, program, sink, charged });
                         inbox.start += end;
                         requests += 1;
                         taken_in += charged;

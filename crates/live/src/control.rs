@@ -2,7 +2,7 @@
 //!
 //! `stats` asks for the result up to now; `flush` is answered when everything written is durable; `trim-all` trims all
 //! user data; `cut [OPS [SEED]]` cuts the power, now or in the OPS-th program or erase from now; `stop` stops the
-//! device. An answer is an object, with `error` in it if the command was refused.
+//! device; [`crate::orders`] has further commands. An answer is an object, with `error` in it if the command was refused.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::engine::{Asked, Live, Sink};
 use crate::nbd::{Command, Flags, Request};
+use crate::orders;
 use crate::shared::Shared;
 
 /// How long a client may take to send a command, and to read the answer.
@@ -87,9 +88,7 @@ pub fn serve(shared: &Shared, stream: &UnixStream, describe: &Describe) -> std::
         {
             Some(Ok(())) => json!({}),
             Some(Err(why)) => json!({ "error": why }),
-            None => {
-                json!({ "error": format!("unknown command {other:?}: stats, flush, trim-all, cut or stop") })
-            }
+            None => orders::obey(shared, other),
         },
     };
     let mut out = stream;
@@ -132,7 +131,15 @@ fn ask(shared: &Shared, requests: &[(Command, u64, u32)]) -> Value {
         engine.catch_up()?;
         for &(command, offset, length) in requests {
             let request = Request { command, flags: Flags(0), cookie: 0, offset, length };
-            engine.ask(&Asked { request, data: &[], structured: false, stream: 0, sink: &sink, charged: 0 });
+            engine.ask(&Asked {
+                request,
+                data: &[],
+                structured: false,
+                stream: 0,
+                program: 0,
+                sink: &sink,
+                charged: 0,
+            });
         }
         engine.go()
     });

@@ -86,7 +86,7 @@ impl Files {
         (command, flags): (Command, u16),
         (offset, length): (u64, u64),
         data: &[u8],
-        answer: Answer,
+        (process, answer): (u32, Answer),
     ) {
         let parts = length.div_ceil(PART_BYTES).max(1);
         let state = State { left: parts as usize, error: 0, reply: Vec::new(), answer: Some(answer) };
@@ -99,6 +99,7 @@ impl Files {
                 return Ok(());
             }
             engine.catch_up()?;
+            let program = engine.program(process);
             for part in 0..parts {
                 let from = part * PART_BYTES;
                 let request = nbd::Request {
@@ -108,7 +109,15 @@ impl Files {
                     offset: offset + from,
                     length: (length - from).min(PART_BYTES) as u32,
                 };
-                engine.ask(&Asked { request, data, structured: false, stream: 0, sink: &sink, charged: 0 });
+                engine.ask(&Asked {
+                    request,
+                    data,
+                    structured: false,
+                    stream: 0,
+                    program,
+                    sink: &sink,
+                    charged: 0,
+                });
             }
             engine.go()
         });
@@ -222,7 +231,7 @@ impl Filesystem for Files {
 
     fn read(
         &self,
-        _: &Request,
+        from: &Request,
         inode: INodeNo,
         handle: FileHandle,
         offset: u64,
@@ -233,16 +242,16 @@ impl Filesystem for Files {
     ) {
         if inode.0 == DISK {
             let length = u64::from(size).min(self.shared.export.size.saturating_sub(offset));
-            return self.ask((Command::Read, 0), (offset, length), &[], Answer::Data(reply));
+            return self.ask((Command::Read, 0), (offset, length), &[], (from.pid(), Answer::Data(reply)));
         }
         let text = self.texts().get(&handle.0).cloned().unwrap_or_default();
-        let from = text.len().min(offset as usize);
-        reply.data(&text[from..text.len().min(from + size as usize)]);
+        let first = text.len().min(offset as usize);
+        reply.data(&text[first..text.len().min(first + size as usize)]);
     }
 
     fn write(
         &self,
-        _: &Request,
+        from: &Request,
         _: INodeNo,
         _: FileHandle,
         offset: u64,
@@ -255,19 +264,24 @@ impl Filesystem for Files {
         // O_SYNC includes the bit of O_DSYNC.
         let durable = flags.0 as u32 & OFlags::DSYNC.bits() != 0;
         let answer = Answer::Written(reply, data.len() as u32);
-        self.ask((Command::Write, u16::from(durable)), (offset, data.len() as u64), data, answer);
+        self.ask(
+            (Command::Write, u16::from(durable)),
+            (offset, data.len() as u64),
+            data,
+            (from.pid(), answer),
+        );
     }
 
-    fn fsync(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+    fn fsync(&self, from: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         match inode.0 {
-            DISK => self.ask((Command::Flush, 0), (0, 0), &[], Answer::Done(reply)),
+            DISK => self.ask((Command::Flush, 0), (0, 0), &[], (from.pid(), Answer::Done(reply))),
             _ => reply.ok(),
         }
     }
 
     fn fallocate(
         &self,
-        _: &Request,
+        from: &Request,
         _: INodeNo,
         _: FileHandle,
         offset: u64,
@@ -288,7 +302,7 @@ impl Filesystem for Files {
         };
         // A hole may extend beyond the end of the device.
         let length = length.min(self.shared.export.size.saturating_sub(offset));
-        self.ask((Command::WriteZeroes, flags), (offset, length), &[], Answer::Done(reply));
+        self.ask((Command::WriteZeroes, flags), (offset, length), &[], (from.pid(), Answer::Done(reply)));
     }
 
     fn readdir(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {

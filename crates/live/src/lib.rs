@@ -25,6 +25,7 @@ mod listen;
 pub mod media;
 pub mod metrics;
 pub mod nbd;
+mod orders;
 mod outbox;
 pub mod pace;
 pub mod payload;

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use ftlab_core::workload::Record;
+use ftlab_trace::TOLD;
 use ftlab_trace::atomic::{OutputError, OutputFile};
 
 use crate::LiveError;
@@ -80,6 +81,13 @@ impl Recording {
         let stream = if self.streams { format!(",{stream}") } else { String::new() };
         self.failed =
             writeln!(self.out, "{time_ns},{op}{fua},{offset},{size},{outstanding},{latency}{stream}").err();
+    }
+
+    /// Notes that the device was told something that a replay does not repeat.
+    pub fn tell(&mut self, time_ns: u64, command: &str) {
+        if self.failed.is_none() {
+            self.failed = writeln!(self.out, "{TOLD} at {time_ns} ns: {command}").err();
+        }
     }
 
     /// Ends the trace. A request that has not completed has no latency in it.

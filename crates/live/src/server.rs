@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
-use ftlab_core::sim::Prepared;
+use ftlab_core::sim::{Identity, Prepared};
 
 use crate::awake::Awake;
 use crate::clock::Clock;
@@ -46,6 +46,10 @@ pub struct Options {
     pub description: String,
     /// Number of streams that clients can choose by the name of their export.
     pub streams: u8,
+    /// The keys of the device with their values, which a saved state has.
+    pub identity: Identity,
+    /// Whether the latencies of each program that asks are kept.
+    pub trace_pids: bool,
     /// How long a client may stay silent within a message, or leave its replies unread.
     pub patience: Duration,
 }
@@ -79,8 +83,6 @@ impl Server {
         let questions = questions.chain(options.metrics.map(Address::Tcp));
         let asked: Vec<Listener> = questions.map(|at| Listener::bind(&at)).collect::<Result<_, _>>()?;
         let questions = asked.iter().map(|listener| listener.address.clone()).collect();
-        let recording =
-            options.record.as_deref().map(|path| Recording::create(path, options.streams > 0)).transpose()?;
         let export = Export {
             size: settings.user_bytes(),
             read_only: options.read_only,
@@ -92,7 +94,7 @@ impl Server {
             description: options.description.clone(),
             streams: options.streams,
         };
-        let engine = Engine::new(settings, device, (options.time, options.read_only), recording);
+        let engine = engine(settings, device, options)?;
         let shared = Arc::new(Shared {
             engine: Mutex::new(engine),
             clock: Clock::new(),
@@ -102,6 +104,7 @@ impl Server {
             stopping: AtomicBool::new(false),
             failed: Mutex::new(None),
             export,
+            device: (settings.clone(), options.identity.clone()),
             patience: options.patience,
             clients: Mutex::default(),
             connections: AtomicU64::new(0),
@@ -214,6 +217,21 @@ impl Server {
         self.shared.awake.end();
         join(&mut self.timers);
     }
+}
+
+/// Makes the engine of a device, with its recording.
+fn engine(
+    settings: &Settings,
+    device: (Prepared, Option<Stored>),
+    options: &Options,
+) -> Result<Engine, LiveError> {
+    let record = |path| Recording::create(path, options.streams > 0);
+    let recording = options.record.as_deref().map(record).transpose()?;
+    let mut engine = Engine::new(settings, device, (options.time, options.read_only), recording);
+    if options.trace_pids {
+        engine.trace_programs();
+    }
+    Ok(engine)
 }
 
 /// Waits for threads to end. A thread that failed has left the engine poisoned, which [`Server::look`] notices.

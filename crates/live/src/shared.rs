@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use ftlab_core::sim::RunError;
+use ftlab_core::settings::Settings;
+use ftlab_core::sim::{Identity, RunError};
 
 use crate::awake::Awake;
 use crate::clock::{Clock, sleep_exactly};
@@ -34,6 +35,8 @@ pub struct Shared {
     pub failed: Mutex<Option<RunError>>,
     /// What is exported.
     pub export: Export,
+    /// The settings of the device, and its keys with their values.
+    pub device: (Settings, Identity),
     /// How long a client may stay silent within a message, or leave its replies unread.
     pub patience: Duration,
     /// See [`Shared::clients`].

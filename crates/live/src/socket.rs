@@ -111,6 +111,17 @@ impl Stream {
         }
     }
 
+    /// Returns the process at the other end: 0 if it is not known, as over TCP.
+    pub fn process(&self) -> u32 {
+        match self {
+            Stream::Unix(stream) => {
+                let peer = rustix::net::sockopt::socket_peercred(stream);
+                peer.map_or(0, |peer| peer.pid.as_raw_nonzero().get() as u32)
+            }
+            Stream::Tcp(_) => 0,
+        }
+    }
+
     /// Closes one direction of the connection, or both.
     pub fn shut(&self, how: Shutdown) {
         // The connection may be closed already.

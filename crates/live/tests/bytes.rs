@@ -74,6 +74,7 @@ fn check(keys: &[(&str, &str)], seed: u64, time: Time) -> Report {
                 data: &case.data,
                 structured: false,
                 stream: 0,
+                program: 0,
                 sink: &sink,
                 charged: 0,
             });
@@ -107,7 +108,7 @@ fn read_all(
 ) {
     let length = model.len() as u32;
     let request = Request { command: Command::Read, flags: Flags(0), cookie: 9, offset: 0, length };
-    engine.ask(&Asked { request, data: &[], structured: true, stream: 0, sink, charged: 0 });
+    engine.ask(&Asked { request, data: &[], structured: true, stream: 0, program: 0, sink, charged: 0 });
     engine.go().unwrap();
     engine.drain().unwrap();
     let reply = kept.take().pop().unwrap();

@@ -117,7 +117,15 @@ struct Client {
 
 impl Client {
     fn ask(&self, engine: &mut Engine, request: Request, data: &[u8]) {
-        engine.ask(&Asked { request, data, structured: false, stream: 0, sink: &self.sink, charged: 0 });
+        engine.ask(&Asked {
+            request,
+            data,
+            structured: false,
+            stream: 0,
+            program: 0,
+            sink: &self.sink,
+            charged: 0,
+        });
     }
 
     /// Reads everything the device holds.

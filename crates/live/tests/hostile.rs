@@ -82,6 +82,8 @@ fn serve_in(time: Time, name: &str, keys: &[(&str, &str)]) -> (Server, PathBuf) 
         record: None,
         description: "test".into(),
         patience: Duration::from_millis(200),
+        identity: Default::default(),
+        trace_pids: false,
         streams: 2,
     };
     let describe = std::sync::Arc::new(|_: &_, _: &_, _| serde_json::Value::Null);

@@ -113,6 +113,8 @@ fn recorded(test: &str, streams: u8, names: [&str; 3]) -> Vec<String> {
         record: Some(record.clone()),
         description: "test".into(),
         patience: Duration::from_secs(10),
+        identity: Default::default(),
+        trace_pids: false,
         streams,
     };
     let describe = std::sync::Arc::new(|_: &_, _: &_, _| serde_json::Value::Null);

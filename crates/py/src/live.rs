@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ftlab_config::Resolved;
-use ftlab_core::metrics::Report;
+use ftlab_core::metrics::{Report, Summary};
 use ftlab_core::sim::Prepared;
 use ftlab_embed::Fields;
-use ftlab_live::engine::Live;
-use ftlab_live::media::{Nand, Opened, Stored};
+use ftlab_live::engine::{Live, OPERATIONS, Program};
+use ftlab_live::media::{Found, Nand, Opened, Stored};
 use ftlab_live::pace::Time;
 use ftlab_live::reopen::reopen;
 use ftlab_live::{Address, LiveError, Options, Server};
@@ -54,6 +54,12 @@ fn described(resolved: &Resolved, since: Instant, report: &Report, live: &Live, 
         "free_blocks": live.free_blocks,
         "connections": connections,
     });
+    result["live"]["told"] =
+        live.told.iter().map(|(ns, command)| json!({ "time_ns": ns, "command": command })).collect();
+    result["live"]["failed"] = json!({ "reads": live.failed[0], "writes": live.failed[1] });
+    if let Some(programs) = &live.programs {
+        result["live"]["programs"] = programs.iter().map(program).collect();
+    }
     if let Some(media) = &live.media {
         let mut told = opened(&media.opened);
         told["operations"] = media.operations.into();
@@ -70,6 +76,15 @@ fn described(resolved: &Resolved, since: Instant, report: &Report, live: &Live, 
         result["live"]["media"] = told;
     }
     result
+}
+
+/// Returns what is known about a program.
+fn program(program: &Program) -> Value {
+    let mut told = json!({ "name": program.name, "processes": program.processes });
+    for (name, latency) in OPERATIONS.iter().zip(&program.latency) {
+        told[name] = json!(Summary::new(latency, false));
+    }
+    told
 }
 
 /// Returns the state in which a media file was found.
@@ -119,7 +134,7 @@ fn device(
     }
     let check = check || media.is_some();
     let mut prepared = match load_state {
-        Some(path) => ftlab_embed::load(resolved, path, check)?,
+        Some(path) => crate::state::load(resolved, path, check)?,
         None => Prepared::new(settings, watch, check)?,
     };
     let stored = media.map(|path| Nand::create(path, settings, &identity, &mut prepared)).transpose()?;
@@ -132,12 +147,12 @@ impl LiveServer {
     /// directory in which the device appears as a file; `media`: the file with its flash; `control`: the control
     /// socket; `metrics`: a loopback address for Prometheus; `speed`: simulated time divided by wall time, `None` if
     /// requests complete immediately; `preconditioning`: the same as for `run`; `streams`: how many streams clients can choose by the
-    /// name of their export.
+    /// name of their export; `trace_pids`: whether the latencies of each program that asks are kept.
     #[new]
     #[pyo3(signature = (
         config, nbd, *, fuse=None, media=None, control=None, metrics=None, speed=Some(1.0), read_only=false,
         record=None, load_state=None, check=false, patience_s=30.0, preconditioning=None,
-        streams=0
+        streams=0, trace_pids=false
     ))]
     #[allow(clippy::too_many_arguments)] // keywords in Python
     fn new(
@@ -156,6 +171,7 @@ impl LiveServer {
         patience_s: f64,
         preconditioning: Option<Py<PyAny>>,
         streams: u8,
+        trace_pids: bool,
     ) -> PyResult<LiveServer> {
         let known = config.clone_ref(py);
         let (resolved, since) = (&config.get().resolved, Instant::now());
@@ -179,6 +195,8 @@ impl LiveServer {
                 record,
                 description: format!("ftlab: {}", resolved.settings.ftl.kind),
                 streams,
+                identity: resolved.state_identity(),
+                trace_pids,
                 patience: Duration::from_secs_f64(patience_s),
             };
             let pulse = Pulse::new(None).with_preconditioning(preconditioning);

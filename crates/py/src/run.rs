@@ -20,7 +20,7 @@ use crate::errors::{Fault, guard};
 use crate::load::Load;
 use crate::observe::{Pulse, Rows, Watch};
 use crate::source::Raised;
-use crate::state::Device;
+use crate::state::{self, Device};
 
 /// What a run measured.
 #[pyclass(frozen, module = "ftlab._core")]
@@ -117,7 +117,7 @@ pub fn run(
         let before = start.elapsed();
         let prepared = match (&device, &load_state) {
             (Some(device), _) => device.get().at_time_0(resolved)?,
-            (None, Some(path)) => ftlab_embed::load(resolved, path, check)?,
+            (None, Some(path)) => state::load(resolved, path, check)?,
             (None, None) => Prepared::new(settings, &mut watch, check)
                 .map_err(|error| explain(error, &mut watch, &raised))?,
         };
@@ -171,7 +171,7 @@ pub fn prepare(
         let pulse = Pulse::new(None).with_preconditioning(preconditioning);
         let mut watch = Watch { rows: None, csv: None, timeline: None, pulse };
         let prepared = match &load_state {
-            Some(path) => ftlab_embed::load(resolved, path, false)?,
+            Some(path) => state::load(resolved, path, false)?,
             None => Prepared::new(&resolved.settings, &mut watch, false)
                 .map_err(|error| explain(error, &mut watch, &Raised::default()))?,
         };

@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::errors::{Fault, guard};
 use crate::observe::{Pulse, Rows};
 use crate::run::RunResult;
+use crate::state;
 
 /// A completed request: the fields of the per-request file, `None` where a field is empty there, and `failed`.
 #[pyclass(frozen, get_all, module = "ftlab._core")]
@@ -233,7 +234,13 @@ impl Simulation {
                 Rows::new(Further { buffered: resolved.settings.device.buffer.any(), stream: false })
             });
             let mut heard = Heard { answers: Vec::new(), rows, pulse: Pulse::new(None) };
-            let object = ftlab_embed::simulation(resolved, load_state.as_deref(), check, &mut heard)?;
+            let object = match &load_state {
+                Some(path) => {
+                    let prepared = state::load(resolved, path, check || resolved.settings.ftl.power_safe)?;
+                    ftlab_embed::simulation_of(resolved, prepared)?
+                }
+                None => ftlab_embed::simulation(resolved, None, check, &mut heard)?,
+            };
             Ok(Box::new(Driven { object, heard, wall: Duration::ZERO, broken: None }))
         };
         let driven = py.detach(|| guard(work))?;

@@ -1,5 +1,7 @@
 //! A device at time 0, in memory.
 
+use std::path::Path;
+
 use ftlab_config::Resolved;
 use ftlab_core::config::Values;
 use ftlab_core::sim::Prepared;
@@ -31,6 +33,17 @@ impl Device {
         }
         Ok(self.prepared.clone())
     }
+}
+
+/// Returns the device in a file: a saved state, or the media file of a live device, which stays as it is.
+///
+/// # Errors
+/// [`Fault::User`] if the file does not hold a state of this device.
+pub fn load(resolved: &Resolved, path: &Path, check: bool) -> Result<Prepared, Fault> {
+    if !ftlab_live::media::is_media(path) {
+        return Ok(ftlab_embed::load(resolved, path, check)?);
+    }
+    Ok(ftlab_live::media::load(path, &resolved.settings, &resolved.state_identity(), check)?)
 }
 
 fn beside_workload(resolved: &Resolved) -> Values {

@@ -3,6 +3,9 @@
 /// The name of the column: client requests under way when a request arrived, including itself.
 pub(crate) const NAME: &str = "outstanding";
 
+/// How a line of a recording begins that notes what the device was told; no request.
+pub const TOLD: &str = "# told";
+
 /// Least number of requests from which anything can be concluded about the clients that made them.
 const ENOUGH: u64 = 100;
 
@@ -12,9 +15,22 @@ pub(crate) struct Depth {
     rows: u64,
     sum: u64,
     most: u64,
+    told: u64,
 }
 
 impl Depth {
+    /// Counts a line that notes what the device was told; returns false for any other line.
+    pub(crate) fn notes(&mut self, line: &[u8]) -> bool {
+        let told = line.starts_with(TOLD.as_bytes());
+        self.told += u64::from(told);
+        told
+    }
+
+    /// Returns how often the device was told something that changed what it did.
+    pub(crate) fn told(&self) -> u64 {
+        self.told
+    }
+
     /// Adds the next row's value.
     #[inline]
     pub(crate) fn add(&mut self, outstanding: u64) {

@@ -60,6 +60,7 @@ mod times;
 
 pub use chunks::{Chunk, Chunks, MakeChunks};
 pub use convert::{convert_csv, write_csv};
+pub use depth::TOLD;
 pub use devices::DEVICE_STRIDE;
 pub use formats::samples;
 pub use info::{Info, SizeCount, StreamCount, info};

@@ -240,6 +240,7 @@ impl Source for Pipeline {
             notes: self.notes(),
             waited: self.depth().and_then(Depth::waited),
             recording: self.kept.wanted.rows.is_recording(),
+            told: self.depth().map_or(0, Depth::told),
         }
     }
 

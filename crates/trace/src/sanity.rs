@@ -116,6 +116,13 @@ impl Sanity {
                 ));
             }
         }
+        let told = source.summary().told;
+        if told > 0 {
+            found.push(format!(
+                "recorded of a device that was told to behave differently, {told} times (the lines \"# told\"); a replay \
+                 repeats the requests, not this, so its result is not that of the device"
+            ));
+        }
         if let Some(first) = &self.first_odd {
             found.push(format!(
                 "{} of {} requests are not whole sectors of {SECTOR} B, the first at {}: is it another unit, or \

@@ -319,7 +319,8 @@ def load_state_option(command: Decorated) -> Decorated:
         "--load-state",
         "load_state",
         metavar="FILE",
-        help="Start from the device saved there (run --save-state) instead of preconditioning.",
+        help="Start from the device saved there (run --save-state, ctl save, serve --media) instead of"
+        " preconditioning.",
     )(command)
 
 

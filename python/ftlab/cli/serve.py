@@ -81,6 +81,11 @@ LOOK_S = 0.1
     " of the name that it asks for.",
 )
 @click.option(
+    "--trace-pids",
+    is_flag=True,
+    help="Keep the latencies of each program: of NBD clients on Unix sockets, of callers of the file.",
+)
+@click.option(
     "--record",
     "record",
     type=options.NEW,
@@ -103,6 +108,7 @@ def serve(
     metrics: str | None,
     read_only: bool,
     streams: int | None,
+    trace_pids: bool,
     record: str | None,
     json_path: str | None,
     html_path: str | None,
@@ -157,12 +163,15 @@ def serve(
                 load_state=load_state,
                 check=check,
                 streams=streams or 0,
+                trace_pids=trace_pids,
                 preconditioning=_unless(asked, reporter.preconditioning(config)),
             )
         _wait(server, asked, fuse, media)
         run = server.stop()
         assert run is not None
         result = Result.of_run(run)
+        if record and result["live"]["told"]:
+            _say(_inexact(record, result["live"]["told"]))
         if json_output:
             json_output.write(result.to_json().encode())
         if html:
@@ -213,6 +222,12 @@ def _found(media: str, opened: dict[str, Any]) -> str:
         f" {count(took['programs'])} programmed, {count(took['erases'])} blocks erased,"
         f" {count(took['torn_pages'])} torn pages met"
     )
+
+
+def _inexact(record: str, told: list[dict[str, Any]]) -> str:
+    """Says that a recording does not replay to the same result, because the device was told something."""
+    what = ", ".join(f"{each['command']} at {duration(each['time_ns'])}" for each in told)
+    return f"note: {record}: the device was told {what}; a replay repeats the requests, not this"
 
 
 def _say(text: str) -> None:

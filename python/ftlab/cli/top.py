@@ -68,6 +68,7 @@ def view(path: str, before: dict[str, Any], after: dict[str, Any], seconds: floa
         Text(head, style="bold"),
         _requests(before, after, seconds),
         *_tenants(before, after, seconds),
+        *_programs(after),
         _flash(before, after, seconds),
         Text("\n".join(_facts(after))),
     )
@@ -111,6 +112,25 @@ def _tenants(before: dict[str, Any], after: dict[str, Any], seconds: float) -> l
     return [table]
 
 
+def _programs(after: dict[str, Any]) -> list[Table]:
+    """Returns the table of programs, if the device tells them apart and any has asked."""
+    programs = after["live"].get("programs")
+    if not programs:
+        return []
+    table = _table("program", "reads", "p50", "p99", "writes", "p50", "p99", "flushes", "p99")
+    for program in programs:
+        row = []
+        for kind, percents in (("read", (50, 99)), ("write", (50, 99)), ("flush", (99,))):
+            times = program[kind]
+            row += [fio(times["count"]), *(_percentile(times, percent) for percent in percents)]
+        table.add_row(program["name"], *row)
+    return [table]
+
+
+def _percentile(times: dict[str, Any], percent: int) -> str:
+    return duration(times["percentile_ns"].get(f"{percent}.000000"))
+
+
 def _flash(before: dict[str, Any], after: dict[str, Any], seconds: float) -> Table:
     """Returns the table of flash operations by cause, without causes that did not occur."""
     table = _table("flash", "reads", "/s", "programs", "/s", "erases", "/s", "time")
@@ -138,9 +158,33 @@ def _facts(data: dict[str, Any]) -> list[str]:
     hits = data["mapping"]["hit_ratio"]
     if hits is not None:
         lines.append(f"mapping: hit ratio {significant(100 * hits)} %")
+    lines += _troubles(data)
     if late["count"]:
         at = late["percentile_ns"]
         lines.append(f"lateness: p50 {duration(at['50.000000'])}, p99 {duration(at['99.000000'])}")
+    return lines
+
+
+def _troubles(data: dict[str, Any]) -> list[str]:
+    """Returns lines on what fails or is worn, and what the device was told."""
+    own, health, errors = data["live"], data["health"], data.get("errors")
+    lines = []
+    used = health["nvme_smart"]["percentage_used"]
+    if health["state"] != "good" or used is not None:
+        life = "" if used is None else f", {used} % of life used"
+        spare = health["nvme_smart"]["available_spare"]
+        life += "" if spare is None else f", {spare} % of spare blocks left"
+        lines.append(f"health: {health['state']}{life}")
+    if errors:
+        lines.append(
+            f"read errors: {count(errors['retried_reads'])} reads repeated,"
+            f" {count(errors['failed_reads'])} failed"
+        )
+    if any(own["failed"].values()):
+        made = own["failed"]
+        lines.append(f"made to fail: {count(made['reads'])} reads, {count(made['writes'])} writes")
+    if own["told"]:
+        lines.append("told: " + ", ".join(each["command"] for each in own["told"]))
     return lines
 
 

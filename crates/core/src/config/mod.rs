@@ -17,7 +17,7 @@ pub mod units;
 pub use crate::{choice, over, section, switch};
 pub use byte_range::ByteRange;
 pub use ignored::Ignored;
-pub use page_times::{ByPageType, MOST_BITS, PageTimes};
+pub use page_times::{ByPageType, MOST_BITS, PageTimes, times};
 pub use section::Section;
 pub use size_mix::{MOST_SIZES, SizeMix};
 pub use slc_size::SlcSize;

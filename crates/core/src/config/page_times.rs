@@ -55,6 +55,11 @@ impl ByPageType {
         self.steps[if self.given == 1 { 0 } else { page_type }]
     }
 
+    /// Returns these quantities times `factor`, each rounded.
+    pub fn times(&self, factor: f64) -> ByPageType {
+        ByPageType { steps: self.steps.map(|step| times(step, factor)), ..*self }
+    }
+
     /// Returns the smallest quantity.
     pub fn least(&self) -> u64 {
         self.stated().iter().copied().fold(u64::MAX, u64::min)
@@ -74,6 +79,11 @@ impl ByPageType {
     pub fn are_alike(&self) -> bool {
         self.least() == self.most()
     }
+}
+
+/// Returns a time times `factor`, rounded.
+pub fn times(ns: u64, factor: f64) -> u64 {
+    (ns as f64 * factor).round() as u64
 }
 
 impl From<u64> for ByPageType {

@@ -384,7 +384,7 @@ impl Device {
     /// Notes when the FTL turned the device read-only; returns whether it has refused a request since the
     /// last call.
     #[cold]
-    fn turned_read_only(&mut self, now_ns: u64, ftl: &impl Running) -> bool {
+    pub(crate) fn turned_read_only(&mut self, now_ns: u64, ftl: &impl Running) -> bool {
         self.read_only_ns.get_or_insert(now_ns);
         self.apart = true;
         if let Some(buffer) = &mut self.buffer {

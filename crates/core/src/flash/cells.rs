@@ -10,7 +10,7 @@
 use super::Flash;
 use super::settings::{PageOrder, Programming};
 use super::variation::Speeds;
-use crate::config::{Contradiction, Ignored, PageTimes};
+use crate::config::{Contradiction, Ignored, PageTimes, times};
 use crate::util::{Bits, Divider, NONE};
 
 /// The cells of a device.
@@ -24,6 +24,8 @@ pub struct Cells {
     types: Option<Box<Types>>,
     /// How fast each block is, if the blocks differ in speed.
     speeds: Option<Speeds>,
+    /// Pages that were programmed before times last changed, by the time that each took, ns.
+    before: Vec<(u64, u64)>,
 }
 
 /// The page types of a block.
@@ -60,6 +62,15 @@ impl Slc {
             erase_ns: flash.slc_erase_ns.unwrap_or(flash.erase_ns),
             programmed: 0,
         }
+    }
+}
+
+impl Slc {
+    /// Makes cells take `factor` times as long as the settings of `flash` say.
+    fn slow(&mut self, flash: &Flash, factor: f64) {
+        let Slc { read_ns, program_ns, erase_ns, .. } = Slc::new(flash);
+        (self.read_ns, self.program_ns) = (times(read_ns, factor), times(program_ns, factor));
+        self.erase_ns = times(erase_ns, factor);
     }
 }
 
@@ -166,6 +177,27 @@ impl Cells {
                 })
             }),
             speeds: Speeds::new(flash, seed, flash.pe_cycles as u32),
+            before: Vec::new(),
+        }
+    }
+
+    /// Makes cells take `factor` times as long as the settings of `flash` say; `total` is the number of all pages
+    /// programmed so far.
+    pub(super) fn slow(&mut self, flash: &Flash, factor: f64, total: u64) {
+        let before = self.programs(total);
+        self.reset_counts();
+        self.before = before.into_iter().filter(|&(_, pages)| pages > 0).collect();
+        self.read_ns = times(flash.read.of_type(0), factor);
+        self.program_ns = times(flash.program.of_type(0), factor);
+        self.erase_ns = times(flash.erase_ns, factor);
+        if let Some(types) = &mut self.types {
+            (types.reads, types.programs) = (flash.read.times(factor), flash.program.times(factor));
+            if let Some(slc) = &mut types.slc {
+                slc.slow(flash, factor);
+            }
+        }
+        if let Some(speeds) = &mut self.speeds {
+            speeds.slow(flash, factor);
         }
     }
 
@@ -183,10 +215,14 @@ impl Cells {
             (None, Some(types)) => {
                 (0..).zip(&types.programmed).map(|(at, &pages)| (types.programs.of_type(at), pages)).collect()
             }
-            (None, None) => vec![(self.program_ns, total)],
+            (None, None) => {
+                let before: u64 = self.before.iter().map(|&(_, pages)| pages).sum();
+                vec![(self.program_ns, total - before)]
+            }
         };
         let slc = self.types.iter().filter_map(|types| types.slc.as_ref());
         programs.extend(slc.map(|slc| (slc.program_ns, slc.programmed)));
+        programs.extend(&self.before);
         programs
     }
 
@@ -290,6 +326,7 @@ impl Cells {
 
     /// Sets the counts of programmed pages back to 0.
     pub(super) fn reset_counts(&mut self) {
+        self.before.clear();
         if let Some(types) = &mut self.types {
             types.programmed.fill(0);
             types.slc.iter_mut().for_each(|slc| slc.programmed = 0);

@@ -1,7 +1,7 @@
 //! The part of a [`Work`] in which reads meet errors ([`super::errors`]).
 
 use super::errors::Past;
-use super::{Cause, Operation, Reliability, Work};
+use super::{Cause, Flash, Operation, Reliability, Work};
 use crate::util::NONE;
 
 impl Work {
@@ -80,6 +80,27 @@ impl Work {
         match past {
             Some(past) => reliability.set_past(past.into_iter()),
             None => reliability.set_past((0u32..).map(fresh)),
+        }
+    }
+
+    /// Lets all data have lain for `age_ns` longer; returns false if reads meet no errors, for which age means nothing.
+    pub(crate) fn age(&mut self, age_ns: u64) -> bool {
+        self.reliability.as_mut().map(|reliability| reliability.age(age_ns)).is_some()
+    }
+
+    /// Gives each block another erase count, in block order, while a device runs.
+    pub(crate) fn wear(&mut self, erases: impl Iterator<Item = u32>) {
+        self.set_erases(erases);
+        if let Some(reliability) = &mut self.reliability {
+            reliability.watch_anew();
+        }
+    }
+
+    /// Makes the cells take `factor` times as long as the settings of `flash` say, from the next operation on.
+    pub(crate) fn slow(&mut self, flash: &Flash, factor: f64) {
+        self.cells.slow(flash, factor, self.counts.programs.total());
+        if let Some(reliability) = &mut self.reliability {
+            reliability.slow(flash, factor);
         }
     }
 

@@ -24,7 +24,7 @@ use rand_distr::StandardNormal;
 
 use super::Flash;
 use crate::config::section::number;
-use crate::config::{Contradiction, choice, section, switch};
+use crate::config::{Contradiction, choice, section, switch, times};
 use crate::util::stream;
 
 choice! {
@@ -178,6 +178,16 @@ impl Speeds {
         };
         (0..blocks as u32).for_each(|block| speeds.set_erases(block, erases));
         Some(speeds)
+    }
+
+    /// Makes programs take `factor` times as long as the settings of `flash` say.
+    pub(super) fn slow(&mut self, flash: &Flash, factor: f64) {
+        let Some(variation) = &flash.variation else { return };
+        let nominal = flash.program.stated();
+        for (at, ns) in self.program_ns.iter_mut().enumerate() {
+            let (step, of_type) = (at / nominal.len(), at % nominal.len());
+            *ns = times(variation.program_ns(step, nominal[of_type]).round() as u64, factor);
+        }
     }
 
     /// Sets a block's erase count and finds its step, which stays the same or becomes smaller.

@@ -111,6 +111,11 @@ faces! {
         fn flush(self: &mut Self, work: &mut Work);
         /// Loads those mappings of translation page `page` that these requests need and the cache lacks.
         fn prefetch(self: &mut Self, page: u32, needs: &mut dyn Iterator<Item = Pages>, work: &mut Work) = {};
+        /// Wears every block by this many erasures, as they count for its limit; returns false if the FTL counts none.
+        fn wear(self: &mut Self, cycles: u32) -> bool = { false };
+        /// Turns the device read-only at the next write, as if a LUN had needed a spare block and had none; returns false
+        /// if the FTL cannot.
+        fn give_out(self: &mut Self) -> bool = { false };
         /// Whether the device has turned read-only: it still reads, but refuses writes, trims and flushes.
         fn is_read_only(self: &Self) -> bool = { false };
         /// Returns how many writes, trims and flushes have been refused so far; some of their pages may have been

@@ -103,6 +103,8 @@ pub struct SourceSummary {
     pub waited: Option<u64>,
     /// Whether the source is a recording of a live device that says when requests completed.
     pub recording: bool,
+    /// How often the recorded device was told to behave differently.
+    pub told: u64,
 }
 
 /// A stream of requests in arrival order, whose memory does not grow with its length.

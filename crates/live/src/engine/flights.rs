@@ -48,6 +48,8 @@ pub(super) struct Ticket {
     pub charged: usize,
     /// Stream of the request; 0: none.
     pub stream: u16,
+    /// Number of the program that asked, its operation, and when it arrived, ns.
+    pub program: (u16, usize, u64),
     /// For a read: the offset of its first byte, and whether the client expects chunks.
     pub reads: Option<(u64, bool)>,
     /// The reply to a read, and where its data begins.

@@ -3,9 +3,12 @@
 //! Whichever thread holds the engine advances time: a connection when requests arrive, or a thread of the server when
 //! an event is due that no new request causes. A client's request becomes one or a few submissions to the simulation.
 
+mod asked;
 mod flights;
 mod lost;
+mod orders;
 mod power;
+mod programs;
 mod status;
 
 use std::sync::Arc;
@@ -23,37 +26,15 @@ use crate::nbd::{Command, Errno, Request, reply};
 use crate::pace::{Pace, Time};
 use crate::payload::Payload;
 use crate::recording::Recording;
-use flights::{Flight, Flights, Heard, Ticket, Tickets, done, refuse};
+pub use asked::{Asked, Sink};
+use asked::{done, refuse};
+use flights::{Flight, Flights, Heard, Ticket, Tickets};
+use orders::Orders;
 pub use power::MediaStatus;
 use power::Supply;
-pub use status::{Live, OPERATIONS};
-
-/// Where replies go.
-pub trait Sink: Send + Sync {
-    /// Takes the reply to a request that was charged this many bytes (see [`Asked::charged`]); must not block.
-    fn put(&self, reply: Vec<u8>, charged: usize);
-    /// Sends the replies that were put into the sink; must not block. Called by whoever held the engine, not by the
-    /// engine itself.
-    fn kick(&self);
-    /// Cuts the client off, because the device has lost its power and no reply will come.
-    fn lose(&self);
-}
-
-/// A client's request with its data, and where the reply goes.
-pub struct Asked<'a> {
-    /// The request.
-    pub request: Request,
-    /// Data of a write.
-    pub data: &'a [u8],
-    /// Whether the client reads replies in chunks.
-    pub structured: bool,
-    /// Stream of the request; 0: none.
-    pub stream: u16,
-    /// The client, to which the reply goes.
-    pub sink: &'a Arc<dyn Sink>,
-    /// Bytes charged to the client until the request is answered.
-    pub charged: usize,
-}
+use programs::Programs;
+pub use programs::{OPERATIONS, Program};
+pub use status::Live;
 
 /// The live device: the simulation, its payload, and the clients' requests in flight.
 pub struct Engine {
@@ -70,6 +51,10 @@ pub struct Engine {
     /// Clients with replies that have not been sent.
     answered: Vec<Arc<dyn Sink>>,
     recording: Option<Recording>,
+    /// What the device has been told, and the sectors that fail.
+    orders: Orders,
+    /// The latencies of each program, if programs are told apart.
+    programs: Option<Programs>,
     lateness: Histogram,
     size: u64,
     read_only: bool,
@@ -109,6 +94,8 @@ impl Engine {
             tickets: Tickets::default(),
             answered: Vec::new(),
             recording,
+            orders: Orders::default(),
+            programs: None,
             lateness: Histogram::default(),
             size: settings.user_bytes(),
             read_only,
@@ -155,6 +142,7 @@ impl Engine {
             Command::BlockStatus if length == 0 => Some(Errno::Inval),
             Command::WriteZeroes if flags.fast_zero() => Some(Errno::NotSup),
             _ if self.broken => Some(Errno::Io),
+            _ if writes && self.orders.fail_write(offset, length) => Some(Errno::Io),
             _ if changes && self.is_full() => Some(Errno::NoSpace),
             _ => None,
         };
@@ -187,6 +175,7 @@ impl Engine {
             cookie,
             charged: asked.charged,
             stream: asked.stream,
+            program: (asked.program, operation(command), self.simulation.now_ns() + 1),
             reads: (command == Command::Read).then_some((offset, asked.structured)),
             reply,
             data_at,
@@ -366,10 +355,11 @@ impl Engine {
         self.recording.iter_mut().for_each(|recording| recording.complete(number, at_ns));
         let flight = self.flights.end(number);
         let full = self.supply.as_ref().is_some_and(Supply::is_full) && flight.op != Op::Read;
-        self.note_end(number, failed || full, at_ns);
+        let bad = self.orders.fails(flight.op, flight.offset..flight.end);
+        self.note_end(number, failed || full || bad, at_ns);
         let ticket = &mut self.tickets[flight.ticket];
         ticket.parts -= 1;
-        ticket.failed |= failed || full;
+        ticket.failed |= failed || full || bad;
         if ticket.parts > 0 {
             return;
         }
@@ -380,10 +370,25 @@ impl Engine {
             return self.enter(flight.ticket, Op::Flush, (0, 0), None, false);
         }
         let ticket = self.tickets.close(flight.ticket);
+        if let Some(programs) = self.programs.as_mut().filter(|_| !ticket.failed) {
+            let (program, operation, since_ns) = ticket.program;
+            programs.add(program, operation, at_ns - since_ns);
+        }
         self.answer(ticket, false);
         if let Some(due) = self.pace.moment(at_ns) {
             let late = Instant::now().saturating_duration_since(due);
             self.lateness.add(late.as_nanos() as u64);
         }
     }
+}
+
+/// Returns the place in [`OPERATIONS`] of the operation that a command counts as.
+fn operation(command: Command) -> usize {
+    let op = match command {
+        Command::Read => Op::Read,
+        Command::Write => Op::Write,
+        Command::Trim | Command::WriteZeroes => Op::Trim,
+        _ => Op::Flush,
+    };
+    op as usize
 }

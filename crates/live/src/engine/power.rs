@@ -117,6 +117,22 @@ impl Supply {
         (supply, payload)
     }
 
+    /// Returns the path of the file.
+    pub fn path(&self) -> &std::path::Path {
+        self.nand.path()
+    }
+
+    /// Wears every block by this many erasures.
+    ///
+    /// # Errors
+    /// A message, if the file cannot be written.
+    pub fn wear(&mut self, cycles: u32) -> Result<(), String> {
+        self.nand.wear(cycles).map_err(|error| {
+            self.fail(&error);
+            self.status.error.clone().unwrap_or_default()
+        })
+    }
+
     /// Whether power is off.
     pub fn is_off(&self) -> bool {
         self.status.cut.is_some()
@@ -352,18 +368,34 @@ impl Engine {
         Ok(self.supply.as_ref().and_then(|supply| supply.status.error.clone()))
     }
 
+    /// Returns the FTL's state as [`Prepared::save`] writes it: that of a device on which all requests that have issued
+    /// are done, and what its write buffer holds is on flash.
+    ///
+    /// # Errors
+    /// A message, if loading the state would not give this device.
+    pub fn state(&self, settings: &Settings, identity: &Identity) -> Result<Vec<u8>, String> {
+        if settings.allocates_by_speed() || settings.ftl.gc_background.is_some() {
+            let why = "a saved state lacks what background collection and the choice of blocks by speed keep in RAM";
+            return Err(why.into());
+        }
+        let prepared = self.simulation.prepared();
+        let mut bytes = Vec::new();
+        prepared.save(identity, &mut bytes).map_err(|error| error.to_string())?;
+        let read = Prepared::load(settings, identity, &mut bytes.as_slice(), false);
+        let read = read.map_err(|error| format!("a saved state cannot hold this device: {error}"))?;
+        let lpns = settings.user_pages() as u32;
+        match (0..lpns).all(|lpn| read.ftl().slot(lpn) == prepared.ftl().slot(lpn)) {
+            true => Ok(bytes),
+            false => Err("a saved state cannot hold this device".into()),
+        }
+    }
+
     /// Returns the FTL's state, if loading it would restore the same device.
     fn checkpoint(&self) -> Option<Vec<u8>> {
         let Supply { settings, identity, queue, .. } = self.supply.as_ref()?;
-        // A checkpoint lacks the state that these two settings add.
-        if settings.allocates_by_speed() || settings.ftl.gc_background.is_some() || !queue.is_empty() {
+        if !queue.is_empty() {
             return None;
         }
-        let mut bytes = Vec::new();
-        self.simulation.prepared().save(identity, &mut bytes).ok()?;
-        let read = Prepared::load(settings, identity, &mut bytes.as_slice(), false).ok()?;
-        let lpns = settings.user_pages() as u32;
-        let same = (0..lpns).all(|lpn| read.ftl().slot(lpn) == self.simulation.slot(lpn));
-        same.then_some(bytes)
+        self.state(settings, identity).ok()
     }
 }

@@ -1,7 +1,13 @@
-//! What a live device reports about itself: which parts are allocated, and how late it answers.
+//! What a live device reports about itself: which parts are allocated, and how late it answers; and what it is told.
+
+use std::ops::Range;
+use std::path::Path;
 
 use ftlab_core::metrics::{Histogram, Summary};
+use ftlab_core::sim::Outside;
 
+use super::orders::LBA_BYTES;
+use super::programs::Program;
 use super::{Engine, MediaStatus};
 use crate::nbd::{ALLOCATION_ID, Request, reply};
 use crate::pace::Time;
@@ -10,9 +16,6 @@ use crate::pace::Time;
 const MOST_PAGES: u64 = 1 << 16;
 /// The flags of an extent without data, which reads as zeroes.
 const HOLE_AND_ZERO: u32 = 3;
-
-/// Names of the operations, in the order of their numbers.
-pub const OPERATIONS: [&str; 4] = ["read", "write", "trim", "flush"];
 
 /// Figures of a live device that are not in the simulation's report.
 #[derive(Clone, Debug)]
@@ -33,11 +36,17 @@ pub struct Live {
     pub free_blocks: u64,
     /// The state of the media, for a device whose flash is in a file.
     pub media: Option<MediaStatus>,
+    /// What the device was told that changed the simulation: the simulated time, ns, and the command.
+    pub told: Vec<(u64, String)>,
+    /// Numbers of reads and of writes, trims and zeroes that failed because the device was told so.
+    pub failed: [u64; 2],
+    /// The programs that have asked, if they are told apart.
+    pub programs: Option<Vec<Program>>,
 }
 
 impl Live {
     pub(super) fn new(engine: &Engine) -> Live {
-        let Engine { simulation, pace, lateness, payload, .. } = engine;
+        let Engine { simulation, pace, lateness, payload, orders, .. } = engine;
         let (waiting, held, free_blocks) = simulation.levels();
         let (time, speed) = match pace.time() {
             Time::Real { speed } => ("real", speed),
@@ -52,6 +61,9 @@ impl Live {
             queues: [waiting, held],
             free_blocks,
             media: None,
+            told: orders.told.clone(),
+            failed: orders.failed,
+            programs: engine.programs.as_ref().map(|programs| programs.known.clone()),
         }
     }
 }
@@ -84,5 +96,65 @@ impl Engine {
         let mut out = Vec::with_capacity(24 + 8 * extents.len());
         reply::block_status(&mut out, request.cookie, ALLOCATION_ID, &extents);
         out
+    }
+}
+
+impl Engine {
+    /// Makes reads (or, if `writes`, writes, trims and zeroes) of these logical blocks fail.
+    ///
+    /// # Errors
+    /// A message, if a block is beyond the device.
+    pub fn fail(&mut self, writes: bool, lbas: &[Range<u64>]) -> Result<(), String> {
+        let size = self.size / LBA_BYTES;
+        if let Some(beyond) = lbas.iter().find(|range| range.end > size) {
+            return Err(format!(
+                "LBA {} is beyond the device, which has {size} of {LBA_BYTES} B",
+                beyond.end - 1
+            ));
+        }
+        let bytes = lbas.iter().map(|range| range.start * LBA_BYTES..range.end * LBA_BYTES);
+        self.orders.bad[usize::from(writes)].extend(bytes);
+        Ok(())
+    }
+
+    /// Makes all sectors good again.
+    pub fn fail_nothing(&mut self) {
+        self.orders.bad = Default::default();
+    }
+
+    /// Lets something happen to the device now; `command` is what it was told, for the recording and the result.
+    ///
+    /// # Errors
+    /// A message, if it cannot happen to this device, or its file cannot be written.
+    pub fn suffer(&mut self, what: Outside, command: &str) -> Result<(), String> {
+        if self.is_off() {
+            return Err("the power is off".into());
+        }
+        self.simulation.suffer(what)?;
+        if let (Outside::Wear(cycles), Some(supply)) = (what, &mut self.supply) {
+            supply.wear(cycles)?;
+        }
+        let now_ns = self.simulation.now_ns();
+        if let Some(recording) = &mut self.recording {
+            recording.tell(now_ns, command);
+        }
+        self.orders.told.push((now_ns, command.into()));
+        Ok(())
+    }
+
+    /// Whether this path names the file that holds the flash.
+    pub fn is_media(&self, path: &Path) -> bool {
+        let same = |media: &Path| Some(media.canonicalize().ok()? == path.canonicalize().ok()?);
+        self.supply.as_ref().and_then(|supply| same(supply.path())).unwrap_or(false)
+    }
+
+    /// Tells programs apart from now on.
+    pub fn trace_programs(&mut self) {
+        self.programs.get_or_insert_default();
+    }
+
+    /// Returns the number of the program that a process runs, where programs are told apart; else 0.
+    pub fn program(&mut self, process: u32) -> u16 {
+        self.programs.as_mut().map_or(0, |programs| programs.of(process))
     }
 }

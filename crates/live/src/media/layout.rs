@@ -5,6 +5,7 @@
 
 use ftlab_core::flash::media::{Kind, Spare};
 use ftlab_core::settings::Settings;
+use ftlab_core::sim::Identity;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
@@ -87,6 +88,15 @@ impl Shape {
     pub fn checkpoint(&self) -> u64 {
         self.payload(self.pages()).next_multiple_of(ALIGN)
     }
+}
+
+/// The contents of the file's head.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Head {
+    /// The shape of the flash.
+    pub shape: Shape,
+    /// The keys of the device with their values.
+    pub device: Identity,
 }
 
 /// How the file was left: with or without a checkpoint.

@@ -7,7 +7,9 @@
 //! the middle of one.
 
 mod layout;
+mod load;
 mod open;
+mod read;
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -21,21 +23,13 @@ use ftlab_core::ftl::Inspect;
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::{Identity, Power, Prepared};
 use rustix::fs::{FallocateFlags, FlockOperation};
-use serde::{Deserialize, Serialize};
 
 use crate::LiveError;
 use crate::payload::{Content, Payload};
-use layout::{BlockRecord, HEAD, Left, MAGIC, Page, Shape, Slot, VERSION, sum};
+use layout::{BlockRecord, HEAD, Head, Left, MAGIC, Page, Shape, Slot, VERSION, sum};
+pub use load::{is_media, load};
 pub(crate) use open::is_data;
 pub use open::{Found, Opened};
-
-/// The contents of the file's head.
-#[derive(Serialize, Deserialize)]
-struct Head {
-    shape: Shape,
-    /// The keys of the device with their values.
-    device: Identity,
-}
 
 /// What a slot is programmed with.
 #[derive(Clone, Debug)]
@@ -199,6 +193,19 @@ impl Nand {
         Ok(())
     }
 
+    /// Adds to the erase count of every block.
+    ///
+    /// # Errors
+    /// The system's error; the blocks before the failed one then have their new count.
+    pub fn wear(&mut self, cycles: u32) -> io::Result<()> {
+        for (block, known) in (0..).zip(&mut self.blocks) {
+            let worn = BlockRecord { erases: known.erases.saturating_add(cycles), ..*known };
+            self.file.write_all_at(&worn.encode(), self.shape.block(block))?;
+            *known = worn;
+        }
+        Ok(())
+    }
+
     /// Records how the file is left.
     fn leave(&self, left: Left) -> io::Result<()> {
         self.file.write_all_at(&left.encode(), self.shape.left())
@@ -267,9 +274,13 @@ fn failed(path: &Path, what: &str, error: &io::Error) -> LiveError {
     LiveError::User(format!("{}: {what}: {}", path.display(), ftlab_trace::atomic::reason(error)))
 }
 
-/// Locks the file, so that no other process can use it while this one has it open.
-fn lock(file: &File, path: &Path) -> Result<(), LiveError> {
-    rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)
+/// Locks the file, so that no other process can write it while this one has it open, nor read it if it is `written`.
+fn lock(file: &File, path: &Path, written: bool) -> Result<(), LiveError> {
+    let how = match written {
+        true => FlockOperation::NonBlockingLockExclusive,
+        false => FlockOperation::NonBlockingLockShared,
+    };
+    rustix::fs::flock(file, how)
         .map_err(|_| LiveError::User(format!("{}: another process has it open", path.display())))
 }
 

@@ -1,28 +1,23 @@
 //! Opens an existing media file: reads its contents, and restores the device that continues with it.
 
-use std::collections::{BTreeSet, HashMap};
-use std::fs::{File, OpenOptions};
+use std::collections::HashMap;
+use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use ftlab_core::flash::media::{Change, Kind, Media, Tape};
-use ftlab_core::ftl::maps_blocks;
 use ftlab_core::ftl::recovery::{Flaw, Recovery};
+use ftlab_core::ftl::{Ftl, maps_blocks};
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::{Identity, Kept, Operations, Power, Prepared};
 use ftlab_core::util::NONE;
-use rustix::fs::SeekFrom;
 
-use super::layout::{BLOCK, BlockRecord, HEAD, Left, MAGIC, Page, Shape, VERSION, sum};
-use super::{Head, Nand, Says, Stored, Stuff, failed, lock, slots};
+use super::layout::{Page, Shape, sum};
+use super::read::{damaged, read_flash, read_head};
+use super::{Nand, Says, Stored, Stuff, failed, lock, slots};
 use crate::LiveError;
 use crate::payload::Payload;
-
-/// Bytes of records read at a time.
-const CHUNK: u64 = 1 << 20;
-/// Upper bound on the number of differing keys that a message names.
-const MOST_NAMED: usize = 8;
 
 /// The state in which a file was found.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +41,7 @@ pub struct Found {
     identity: Identity,
     /// Pages that are not erased, in the order of their programs.
     pages: Vec<(u32, Page)>,
-    checkpoint: Option<Vec<u8>>,
+    pub(super) checkpoint: Option<Vec<u8>>,
 }
 
 impl Found {
@@ -55,6 +50,16 @@ impl Found {
     /// # Errors
     /// [`LiveError::User`] if it belongs to another device, has another version, is damaged, or is in use.
     pub fn read(path: &Path, settings: &Settings, identity: &Identity) -> Result<Option<Found>, LiveError> {
+        Found::open(path, settings, identity, true)
+    }
+
+    /// Reads the file as [`Found::read`] does; `written` says whether it is going to be written, by this process alone.
+    pub(super) fn open(
+        path: &Path,
+        settings: &Settings,
+        identity: &Identity,
+        written: bool,
+    ) -> Result<Option<Found>, LiveError> {
         let refused = |why: String| LiveError::User(format!("{}: {why}", path.display()));
         let meta = match std::fs::metadata(path) {
             Ok(meta) => meta,
@@ -67,9 +72,9 @@ impl Found {
         if meta.len() == 0 {
             return Ok(None);
         }
-        let file = OpenOptions::new().read(true).write(true).open(path);
+        let file = OpenOptions::new().read(true).write(written).open(path);
         let file = file.map_err(|error| failed(path, "cannot open", &error))?;
-        lock(&file, path)?;
+        lock(&file, path, written)?;
         let head = read_head(&file, identity).map_err(refused)?;
         let slots = settings.flash.unit_bytes() / settings.ftl.logical_page_bytes;
         if Shape::new(settings, 1).page_bytes != head.shape.page_bytes || slots == 0 {
@@ -93,22 +98,11 @@ impl Found {
     /// [`LiveError`]: the file is damaged or cannot be written, or the FTL cannot be recovered.
     pub fn bring_up(mut self, settings: &Settings) -> Result<(Prepared, Stored), LiveError> {
         let path = self.nand.path.clone();
-        let refused = |why: String| LiveError::User(format!("{}: {why}", path.display()));
-        let media = self.media(settings);
-        if let Some(fault) = media.fault() {
-            return Err(refused(format!("damaged: {fault}")));
-        }
         let mut payload = Payload::new(slots(settings), settings.ftl.logical_page_bytes);
-        let last = self.pages.iter().flat_map(|(_, page)| &page.slots).map(|slot| slot.spare.seq).max();
-        let tape = Tape::new(last.unwrap_or(0));
-        let words = self.contents(settings, &mut payload).map_err(|error| match error.kind() {
-            ErrorKind::InvalidData => refused(format!("damaged: {error}")),
-            _ => failed(&path, "cannot read", &error),
-        })?;
+        let (media, tape, words) = self.flash(settings, Some(&mut payload))?;
         let hold = |tape: &Tape| {
             words.iter().for_each(|(&(kind, owner, seq), says)| tape.hold(kind, owner, seq, says.clone()));
         };
-        hold(&tape);
         let loaded = self
             .checkpoint
             .take()
@@ -122,12 +116,7 @@ impl Found {
             nand.forget_checkpoint().map_err(unwritten)?;
             (prepared, Opened::Checkpoint, tape)
         } else {
-            let kept = Kept::default();
-            let operations = Operations::default();
-            let mut power = Power { media, tape, operations, kept, reliability: None };
-            let found = power.recover(settings, Flaw::default());
-            let fault = |what| ftlab_core::sim::RunError::Check(format!("recovery: {what}"));
-            let (ftl, recovery, elapsed_ns) = found.map_err(fault)?;
+            let (power, (ftl, recovery, elapsed_ns)) = recover(settings, (media, tape))?;
             nand.forget_checkpoint().map_err(unwritten)?;
             let slots_per_block = payload.slots() / nand.shape.blocks;
             let mut copies = Copies { pages: &pages, lpns: settings.user_pages(), found: None };
@@ -142,6 +131,29 @@ impl Found {
             (prepared, Opened::Recovered { recovery, elapsed_ns }, power.tape)
         };
         Ok((prepared, Stored { nand, tape, says, payload, identity, opened }))
+    }
+
+    /// Returns the flash in the form that the simulation uses, a tape that goes on behind it and has the contents of
+    /// the pages that hold no user data, and these contents. User data goes into `payload`, if there is one.
+    pub(super) fn flash(
+        &self,
+        settings: &Settings,
+        payload: Option<&mut Payload>,
+    ) -> Result<(Media, Tape, Words), LiveError> {
+        let path = &self.nand.path;
+        let refused = |why: String| LiveError::User(format!("{}: {why}", path.display()));
+        let media = self.media(settings);
+        if let Some(fault) = media.fault() {
+            return Err(refused(format!("damaged: {fault}")));
+        }
+        let last = self.pages.iter().flat_map(|(_, page)| &page.slots).map(|slot| slot.spare.seq).max();
+        let tape = Tape::new(last.unwrap_or(0));
+        let words = self.contents(settings, payload).map_err(|error| match error.kind() {
+            ErrorKind::InvalidData => refused(format!("damaged: {error}")),
+            _ => failed(path, "cannot read", &error),
+        })?;
+        words.iter().for_each(|(&(kind, owner, seq), says)| tape.hold(kind, owner, seq, says.clone()));
+        Ok((media, tape, words))
     }
 
     /// Returns the flash in the form that the simulation uses.
@@ -180,8 +192,9 @@ impl Found {
         media
     }
 
-    /// Reads the contents of all pages: puts user data into `payload`, and returns the contents of the other pages.
-    fn contents(&self, settings: &Settings, payload: &mut Payload) -> io::Result<Words> {
+    /// Reads the contents of all pages: puts user data into `payload`, if there is one, and returns the contents of the
+    /// other pages.
+    fn contents(&self, settings: &Settings, mut payload: Option<&mut Payload>) -> io::Result<Words> {
         let shape = &self.nand.shape;
         let mut words = Words::default();
         let mut bytes = vec![0; shape.page_bytes as usize];
@@ -201,6 +214,7 @@ impl Found {
                     continue;
                 };
                 if is_data(kind, slot.spare.owner, settings.user_pages()) {
+                    let Some(payload) = &mut payload else { continue };
                     if part.len() != payload.page_bytes() {
                         return damaged(format!("page {page} has slots of another size"));
                     }
@@ -216,8 +230,24 @@ impl Found {
     }
 }
 
+/// Returns the FTL that recovers from this flash, what that costs, and how long it takes, ns.
+///
+/// # Errors
+/// [`LiveError::Run`]: a bug in ftlab.
+pub(super) fn recover(
+    settings: &Settings,
+    (media, tape): (Media, Tape),
+) -> Result<(Power, (Ftl, Recovery, u64)), LiveError> {
+    let (operations, kept) = (Operations::default(), Kept::default());
+    let mut power = Power { media, tape, operations, kept, reliability: None };
+    let found = power.recover(settings, Flaw::default());
+    let fault = |what| ftlab_core::sim::RunError::Check(format!("recovery: {what}"));
+    let found = found.map_err(fault)?;
+    Ok((power, found))
+}
+
 /// The contents of pages that are not user data, by kind, owner and sequence number.
-type Words = HashMap<(Kind, u32, u64), std::sync::Arc<[u32]>>;
+pub(super) type Words = HashMap<(Kind, u32, u64), std::sync::Arc<[u32]>>;
 
 /// Whether a slot holds a logical page.
 pub(crate) fn is_data(kind: Kind, owner: u32, lpns: u64) -> bool {
@@ -269,116 +299,5 @@ impl Copies<'_> {
             .collect()
         });
         found.get(&(owner, seq)).copied().unwrap_or(NONE)
-    }
-}
-
-fn damaged<T>(why: String) -> io::Result<T> {
-    Err(io::Error::new(ErrorKind::InvalidData, why))
-}
-
-/// Reads the head of a file, and checks that the file belongs to this device.
-fn read_head(file: &File, identity: &Identity) -> Result<Head, String> {
-    let mut bytes = vec![0; HEAD as usize];
-    let mut length = 0;
-    while length < bytes.len() {
-        match file.read_at(&mut bytes[length..], length as u64) {
-            Ok(0) => break,
-            Ok(more) => length += more,
-            Err(error) => return Err(format!("cannot read: {error}")),
-        }
-    }
-    let bytes = &bytes[..length];
-    let Some(rest) = bytes.strip_prefix(&MAGIC) else { return Err("not a media file of ftlab".into()) };
-    let short = "damaged: it ends early";
-    let (version, rest) = rest.split_first_chunk().ok_or(short)?;
-    let version = u32::from_le_bytes(*version);
-    if version != VERSION {
-        return Err(format!(
-            "a media file of version {version}, this version of ftlab reads version {VERSION}"
-        ));
-    }
-    let (length, rest) = rest.split_first_chunk().ok_or(short)?;
-    let length = u32::from_le_bytes(*length) as usize;
-    let (text, rest) = rest.split_at_checked(length).ok_or(short)?;
-    let (found, _) = rest.split_first_chunk().ok_or(short)?;
-    if sum(&bytes[..MAGIC.len() + 8 + length]) != u64::from_le_bytes(*found) {
-        return Err("damaged: its head is not as it was written".into());
-    }
-    let head: Head = serde_json::from_slice(text).map_err(|error| format!("damaged: {error}"))?;
-    let shown = |value: Option<&String>| value.map_or_else(|| "not set".to_owned(), Clone::clone);
-    let keys: BTreeSet<&String> = head.device.keys().chain(identity.keys()).collect();
-    let differing: Vec<String> = keys
-        .into_iter()
-        .filter(|key| head.device.get(*key) != identity.get(*key))
-        .map(|key| {
-            format!("  {key}: {} there, {} here", shown(head.device.get(key)), shown(identity.get(key)))
-        })
-        .collect();
-    match differing.len() {
-        0 => Ok(head),
-        more if more > MOST_NAMED => Err(format!(
-            "of another device:\n{}\n  and {} more keys",
-            differing[..MOST_NAMED].join("\n"),
-            more - MOST_NAMED
-        )),
-        _ => Err(format!("of another device:\n{}", differing.join("\n"))),
-    }
-}
-
-type Flash = (Vec<BlockRecord>, Vec<(u32, Page)>, Option<Vec<u8>>);
-
-/// Reads all records, and the checkpoint.
-fn read_flash(file: &File, shape: &Shape, length: u64) -> io::Result<Flash> {
-    let mut left = [0; Left::BYTES];
-    file.read_exact_at(&mut left, shape.left())?;
-    let Some(left) = Left::decode(&left) else { return damaged("how it was left is incomplete".into()) };
-    if length != shape.checkpoint() + left.bytes {
-        return damaged(format!("it has {length} bytes, not {}", shape.checkpoint() + left.bytes));
-    }
-    let mut checkpoint = vec![0; left.bytes as usize];
-    file.read_exact_at(&mut checkpoint, shape.checkpoint())?;
-    if left.bytes > 0 && sum(&checkpoint) != left.sum {
-        return damaged("its checkpoint is not as it was written".into());
-    }
-    let mut records = vec![0; shape.blocks as usize * BLOCK];
-    file.read_exact_at(&mut records, shape.block(0))?;
-    let blocks: Option<Vec<BlockRecord>> = records.chunks_exact(BLOCK).map(BlockRecord::decode).collect();
-    let Some(blocks) = blocks else { return damaged("the record of a block is incomplete".into()) };
-    let mut pages = Vec::new();
-    let each = u64::from(shape.spare_bytes);
-    let (mut at, end) = (shape.spare(0), shape.spare(shape.pages()));
-    let mut bytes = Vec::new();
-    while let Some(from) = next_data(file, at).filter(|&from| from < end) {
-        // Records do not cross the boundaries of chunks: both sizes are powers of two, and the parts begin at page
-        // boundaries.
-        at = from / each * each;
-        bytes.resize((end - at).min(CHUNK) as usize, 0);
-        file.read_exact_at(&mut bytes, at)?;
-        for (page, record) in ((at - shape.spare(0)) / each..).zip(bytes.chunks_exact(each as usize)) {
-            if record.iter().all(|&byte| byte == 0) {
-                continue;
-            }
-            let Some(found) = Page::decode(record) else {
-                return damaged(format!("the record of page {page} is incomplete"));
-            };
-            // What was programmed before the last erase of its block is void.
-            if found.number > blocks[(page / u64::from(shape.pages_per_block)) as usize].number {
-                pages.push((page as u32, found));
-            }
-        }
-        at += bytes.len() as u64;
-    }
-    pages.sort_by_key(|(_, page)| page.number);
-    Ok((blocks, pages, (left.bytes > 0).then_some(checkpoint)))
-}
-
-/// Returns the offset, at or after `from`, of the next bytes of the file that were ever written; `None` if there are
-/// none.
-fn next_data(file: &File, from: u64) -> Option<u64> {
-    match rustix::fs::seek(file, SeekFrom::Data(from)) {
-        Ok(at) => Some(at),
-        Err(rustix::io::Errno::NXIO) => None,
-        // If the file system cannot say, everything is read.
-        Err(_) => Some(from),
     }
 }

@@ -193,6 +193,9 @@ impl Parser for Csv {
             self.read_header(line)?;
             return Ok(Row::Nothing);
         }
+        if line.first() == Some(&b'#') && self.depth.notes(line) {
+            return Ok(Row::Nothing);
+        }
         let mut fields = Commas::of(line);
         let (mut time_text, mut op_text, mut offset_text, mut size_text) =
             (&b""[..], &b""[..], &b""[..], &b""[..]);

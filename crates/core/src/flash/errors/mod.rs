@@ -16,6 +16,7 @@
 //! Cells remember what was done to them, so this is not part of an FTL: [`Reliability`] counts programs, reads and
 //! erasures as they are emitted, and a saved state and a power cut keep it.
 
+mod outside;
 mod process;
 pub(crate) mod rates;
 mod retry;

@@ -39,6 +39,11 @@ impl Watch {
         }
     }
 
+    /// Makes a watch over no block, for the same flash.
+    pub fn anew(&self) -> Watch {
+        Watch::new(self.step, self.lines.len() as u32, self.blocks_per_lun)
+    }
+
     /// Whether a block will be looked at.
     pub fn lists(&self, block: u32) -> bool {
         self.listed.get(block)

@@ -182,6 +182,18 @@ impl BlockPool {
         self.floors[lun as usize] = floor;
     }
 
+    /// Adds to the erase count of a block.
+    pub(super) fn add_erases(&mut self, block: u32, erases: u32) {
+        let count = &mut self.blocks[block as usize].erases;
+        *count = count.saturating_add(erases).min(MOST_ERASES);
+    }
+
+    /// Adds to the erase count against which a LUN's blocks are measured.
+    pub(super) fn raise_floor(&mut self, lun: u32, erases: u32) {
+        let floor = &mut self.floors[lun as usize];
+        *floor = floor.saturating_add(erases).min(MOST_ERASES);
+    }
+
     /// Returns the block numbers of a LUN.
     pub(crate) fn of_lun(&self, lun: u32) -> std::ops::Range<u32> {
         lun * self.blocks_per_lun..(lun + 1) * self.blocks_per_lun

@@ -232,6 +232,16 @@ impl<L: Logs> Serve for Hybrid<L> {
         self.refused += u64::from(self.is_read_only());
     }
 
+    fn wear(&mut self, cycles: u32) -> bool {
+        self.store.pool.wear(cycles);
+        true
+    }
+
+    fn give_out(&mut self) -> bool {
+        self.store.pool.give_out();
+        true
+    }
+
     #[inline]
     fn is_read_only(&self) -> bool {
         self.store.pool.is_exhausted()

@@ -199,6 +199,16 @@ impl<T: Translation> Serve for PageMapped<T> {
         self.look_for_exhaustion(work);
     }
 
+    fn wear(&mut self, cycles: u32) -> bool {
+        self.pool.wear(cycles);
+        true
+    }
+
+    fn give_out(&mut self) -> bool {
+        self.pool.give_out();
+        true
+    }
+
     fn is_read_only(&self) -> bool {
         self.read_only
     }

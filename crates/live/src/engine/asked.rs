@@ -1,0 +1,53 @@
+//! What a client asks for, where the reply goes, and the replies that need no simulation.
+
+use std::sync::Arc;
+
+use crate::nbd::{Command, Errno, Request, reply};
+
+/// Where replies go.
+pub trait Sink: Send + Sync {
+    /// Takes the reply to a request that was charged this many bytes (see [`Asked::charged`]); must not block.
+    fn put(&self, reply: Vec<u8>, charged: usize);
+    /// Sends the replies that were put into the sink; must not block. Called by whoever held the engine, not by the
+    /// engine itself.
+    fn kick(&self);
+    /// Cuts the client off, because the device has lost its power and no reply will come.
+    fn lose(&self);
+}
+
+/// A client's request with its data, and where the reply goes.
+pub struct Asked<'a> {
+    /// The request.
+    pub request: Request,
+    /// Data of a write.
+    pub data: &'a [u8],
+    /// Whether the client reads replies in chunks.
+    pub structured: bool,
+    /// Stream of the request; 0: none.
+    pub stream: u16,
+    /// Number of the program that asks, where programs are told apart ([`super::Engine::program`]); else 0.
+    pub program: u16,
+    /// The client, to which the reply goes.
+    pub sink: &'a Arc<dyn Sink>,
+    /// Bytes charged to the client until the request is answered.
+    pub charged: usize,
+}
+
+/// Answers a request that needs no simulation.
+pub(super) fn done(asked: &Asked) {
+    let mut out = Vec::with_capacity(16);
+    reply::plain(&mut out, asked.request.cookie, None);
+    asked.sink.put(out, asked.charged);
+}
+
+/// Answers a request that is refused.
+pub(super) fn refuse(asked: &Asked, error: Errno) {
+    let mut out = Vec::with_capacity(26);
+    let chunks = matches!(asked.request.command, Command::Read | Command::BlockStatus);
+    if asked.structured && chunks {
+        reply::failed(&mut out, asked.request.cookie, error);
+    } else {
+        reply::plain(&mut out, asked.request.cookie, Some(error));
+    }
+    asked.sink.put(out, asked.charged);
+}
