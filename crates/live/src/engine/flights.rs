@@ -304,22 +304,3 @@ impl Flights {
         payload.program(from, slot, |page| self.write(lpn, page));
     }
 }
-
-/// Answers a request that is done at once.
-pub(super) fn done(asked: &Asked) {
-    let mut out = Vec::with_capacity(16);
-    reply::plain(&mut out, asked.request.cookie, None);
-    asked.sink.put(out, asked.charged);
-}
-
-/// Answers a request with an error.
-pub(super) fn refuse(asked: &Asked, error: Errno) {
-    let mut out = Vec::with_capacity(26);
-    let chunks = matches!(asked.request.command, Command::Read | Command::BlockStatus);
-    if asked.structured && chunks {
-        reply::failed(&mut out, asked.request.cookie, error);
-    } else {
-        reply::plain(&mut out, asked.request.cookie, Some(error));
-    }
-    asked.sink.put(out, asked.charged);
-}

@@ -32,7 +32,7 @@ use flights::{Flight, Flights, Heard, Ticket, Tickets};
 use orders::Orders;
 pub use power::MediaStatus;
 use power::Supply;
-use programs::Programs;
+use programs::{Programs, operation};
 pub use programs::{OPERATIONS, Program};
 pub use status::Live;
 
@@ -380,15 +380,4 @@ impl Engine {
             self.lateness.add(late.as_nanos() as u64);
         }
     }
-}
-
-/// Returns the place in [`OPERATIONS`] of the operation that a command counts as.
-fn operation(command: Command) -> usize {
-    let op = match command {
-        Command::Read => Op::Read,
-        Command::Write => Op::Write,
-        Command::Trim | Command::WriteZeroes => Op::Trim,
-        _ => Op::Flush,
-    };
-    op as usize
 }

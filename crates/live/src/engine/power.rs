@@ -117,11 +117,6 @@ impl Supply {
         (supply, payload)
     }
 
-    /// Returns the path of the file.
-    pub fn path(&self) -> &std::path::Path {
-        self.nand.path()
-    }
-
     /// Wears every block by this many erasures.
     ///
     /// # Errors

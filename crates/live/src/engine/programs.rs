@@ -3,6 +3,9 @@
 use std::collections::HashMap;
 
 use ftlab_core::metrics::Histogram;
+use ftlab_core::workload::Op;
+
+use crate::nbd::Command;
 
 /// Names of the operations, in the order of their numbers.
 pub const OPERATIONS: [&str; 4] = ["read", "write", "trim", "flush"];
@@ -60,4 +63,15 @@ impl Programs {
             program.latency[operation].add(ns);
         }
     }
+}
+
+/// Returns the place in [`OPERATIONS`] of the operation that a command counts as.
+pub(super) fn operation(command: Command) -> usize {
+    let op = match command {
+        Command::Read => Op::Read,
+        Command::Write => Op::Write,
+        Command::Trim | Command::WriteZeroes => Op::Trim,
+        _ => Op::Flush,
+    };
+    op as usize
 }
