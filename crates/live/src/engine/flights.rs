@@ -10,8 +10,8 @@ use ftlab_core::sim::{Activity, Completion, Observer};
 use ftlab_core::workload::Op;
 
 use super::power::Ran;
-use super::{Asked, Sink};
-use crate::nbd::{Command, Errno, reply};
+use super::Sink;
+use crate::nbd::{Errno, reply};
 use crate::payload::Payload;
 
 /// Collects completions until the engine examines them.

@@ -142,6 +142,6 @@ impl Engine {
     }
 
     fn say(&mut self, request: Request, data: &[u8], sink: &Arc<dyn Sink>) {
-        self.ask(&Asked { request, data, structured: false, stream: 0, sink, charged: 0 });
+        self.ask(&Asked { request, data, structured: false, stream: 0, program: 0, sink, charged: 0 });
     }
 }

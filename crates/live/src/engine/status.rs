@@ -145,7 +145,7 @@ impl Engine {
     /// Whether this path names the file that holds the flash.
     pub fn is_media(&self, path: &Path) -> bool {
         let same = |media: &Path| Some(media.canonicalize().ok()? == path.canonicalize().ok()?);
-        self.supply.as_ref().and_then(|supply| same(supply.path())).unwrap_or(false)
+        self.supply.as_ref().and_then(|supply| same(supply.nand.path())).unwrap_or(false)
     }
 
     /// Tells programs apart from now on.
