@@ -35,6 +35,7 @@ fn trace(settings: &Settings, steps: &[(u8, u32, u64, u64)]) -> Vec<Record> {
             line: 0,
             flags: 0,
             stream: 0,
+            latency_ns: Record::UNKNOWN,
         }
     };
     steps.iter().map(record).collect()

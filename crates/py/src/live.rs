@@ -9,7 +9,7 @@ use ftlab_core::metrics::{Report, Summary};
 use ftlab_core::sim::Prepared;
 use ftlab_embed::Fields;
 use ftlab_live::engine::{Live, OPERATIONS, Program};
-use ftlab_live::media::{Found, Nand, Opened, Stored};
+use ftlab_live::media::{Nand, Opened, Stored};
 use ftlab_live::pace::Time;
 use ftlab_live::reopen::reopen;
 use ftlab_live::{Address, LiveError, Options, Server};
