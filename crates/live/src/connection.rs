@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::awake::HOLD;
-use crate::clock::{LOOK, sleep_exactly};
+use crate::clock::{LOOK, Waiting, sleep_exactly};
 use crate::engine::{Asked, Sink};
 use crate::nbd::{Command, HEADER, Request, Session, Turn};
 use crate::outbox::Outbox;
@@ -158,12 +158,16 @@ impl Connection {
 
     /// Receives the next bytes; while this connection keeps the time, lets due events happen meanwhile.
     fn bytes(&mut self) -> std::io::Result<usize> {
-        let others_awake = self.prompt >= PROMPT && self.shared.awake.keep();
+        let waiting = match self.shared.awake.is_allowed() {
+            true if self.prompt >= PROMPT && self.shared.awake.keep() => Waiting::AmongAwake,
+            true => Waiting::Awake,
+            false => Waiting::Asleep,
+        };
         self.waited = Duration::MAX;
         let asked = Instant::now();
         while let Some(due) = self.kept {
             let into = &mut self.inbox.bytes[self.inbox.end..];
-            if let Some(outcome) = self.stream.receive_until(into, due, others_awake) {
+            if let Some(outcome) = self.stream.receive_until(into, due, waiting) {
                 return outcome;
             }
             if !self.catch_up() {
@@ -175,7 +179,7 @@ impl Connection {
         }
         let into = &mut self.inbox.bytes[self.inbox.end..];
         let asked = Instant::now();
-        if self.awake > 0 && !others_awake {
+        if self.awake > 0 && waiting == Waiting::Awake {
             self.awake -= 1;
             if let Some(outcome) = self.stream.receive_awake(into, asked + *WAKING.end()) {
                 self.waited = asked.elapsed();

@@ -56,7 +56,7 @@ impl Sink for Replies {
 
 /// Returns the device's result up to now.
 pub fn described(shared: &Shared, describe: &Describe) -> Value {
-    let (report, live) = shared.engine().report();
+    let (report, live) = shared.report();
     describe(&report, &live, shared.connections.load(Ordering::Relaxed))
 }
 

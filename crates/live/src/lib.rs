@@ -19,6 +19,7 @@ mod connection;
 pub mod control;
 pub mod engine;
 mod fuse;
+mod interference;
 mod listen;
 pub mod media;
 pub mod metrics;
@@ -32,6 +33,9 @@ mod shared;
 mod socket;
 
 pub use address::Address;
+pub use awake::Wait;
+pub use interference::{Interference, Waited};
+pub use recording::RecordingStatus;
 pub use server::{Options, Server};
 
 /// Why a live device cannot start or continue.

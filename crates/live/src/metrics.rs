@@ -43,10 +43,8 @@ pub struct Scrape {
 impl Scrape {
     /// Collects everything to be reported at this moment.
     pub fn of(shared: &Shared) -> Scrape {
-        let engine = shared.engine();
-        let (report, live) = engine.report();
-        let histograms = engine.histograms();
-        drop(engine);
+        let histograms = shared.engine().histograms();
+        let (report, live) = shared.report();
         let open = shared.clients().len() as u64;
         Scrape { report, live, histograms, connections: (open, shared.connections.load(Ordering::Relaxed)) }
     }

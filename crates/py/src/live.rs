@@ -11,7 +11,7 @@ use ftlab_embed::Fields;
 use ftlab_live::engine::Live;
 use ftlab_live::media::{Found, Nand, Opened, Stored};
 use ftlab_live::pace::Time;
-use ftlab_live::{Address, LiveError, Options, Server};
+use ftlab_live::{Address, Interference, LiveError, Options, Server, Wait};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -53,6 +53,11 @@ fn described(resolved: &Resolved, since: Instant, report: &Report, live: &Live, 
         "free_blocks": live.free_blocks,
         "connections": connections,
     });
+    result["live"]["interference"] = live.interference.as_ref().map_or(Value::Null, interference);
+    if let Some(recording) = &live.recording {
+        result["live"]["recording"] =
+            json!({ "requests": recording.requests, "files": recording.files, "error": recording.error });
+    }
     if let Some(media) = &live.media {
         let mut told = opened(&media.opened);
         told["operations"] = media.operations.into();
@@ -68,6 +73,19 @@ fn described(resolved: &Resolved, since: Instant, report: &Report, live: &Live, 
         result["live"]["media"] = told;
     }
     result
+}
+
+/// Returns how much the device was interfered with.
+fn interference(found: &Interference) -> Value {
+    let wait_ns = found.waited.wait_ns;
+    let share = wait_ns.filter(|_| found.served_ns > 0).map(|ns| ns as f64 / found.served_ns as f64);
+    json!({
+        "served_ns": found.served_ns,
+        "wait_ns": wait_ns,
+        "wait_share": share,
+        "involuntary_switches": found.waited.involuntary_switches,
+        "pressure": found.pressure,
+    })
 }
 
 /// Returns the state in which a media file was found.
@@ -131,12 +149,13 @@ impl LiveServer {
     /// directory in which the device appears as a file; `media`: the file with its flash; `control`: the control
     /// socket; `metrics`: a loopback address for Prometheus; `speed`: simulated time divided by wall time, `None` if
     /// requests complete immediately; `preconditioning`: the same as for `run`; `streams`: how many streams clients can choose by the
-    /// name of their export.
+    /// name of their export; `rotate`: bytes after which the recording goes on in the next numbered file;
+    /// `wait`: how threads wait (`auto`, `awake`, `sleep`).
     #[new]
     #[pyo3(signature = (
         config, nbd, *, fuse=None, media=None, control=None, metrics=None, speed=Some(1.0), read_only=false,
         record=None, load_state=None, check=false, patience_s=30.0, preconditioning=None,
-        streams=0
+        streams=0, rotate=None, wait="auto"
     ))]
     #[allow(clippy::too_many_arguments)] // keywords in Python
     fn new(
@@ -155,7 +174,11 @@ impl LiveServer {
         patience_s: f64,
         preconditioning: Option<Py<PyAny>>,
         streams: u8,
+        rotate: Option<u64>,
+        wait: &str,
     ) -> PyResult<LiveServer> {
+        let wait = Wait::named(wait)
+            .ok_or_else(|| Fault::User(format!("--wait {wait}: it is auto, awake or sleep")))?;
         let known = config.clone_ref(py);
         let (resolved, since) = (&config.get().resolved, Instant::now());
         let describe = move |report: &Report, live: &Live, connections| {
@@ -174,8 +197,10 @@ impl LiveServer {
                 control,
                 metrics,
                 time: speed.map_or(Time::Free, |speed| Time::Real { speed }),
+                wait,
                 read_only,
                 record,
+                rotate,
                 description: format!("ftlab: {}", resolved.settings.ftl.kind),
                 streams,
                 patience: Duration::from_secs_f64(patience_s),
@@ -208,6 +233,15 @@ impl LiveServer {
     /// a file.
     fn opened(&self) -> &str {
         &self.opened
+    }
+
+    /// Returns why the recording has ended before the device, if it has.
+    fn recording_error(&self, py: Python<'_>) -> Option<String> {
+        let look = || {
+            let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+            server.as_ref().and_then(Server::recording)?.error
+        };
+        py.detach(look)
     }
 
     /// Cuts the power in the `after`-th program or erase from now, or immediately if `after` is 0.

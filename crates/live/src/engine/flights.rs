@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ftlab_core::flash::moves::Move;
 use ftlab_core::metrics::Histogram;
@@ -85,6 +86,9 @@ impl Ticket {
 pub(super) struct Tickets {
     places: Vec<Option<Ticket>>,
     free: Vec<usize>,
+    /// Since when there are any, and how long there were any before that.
+    since: Option<Instant>,
+    served: Duration,
 }
 
 impl Tickets {
@@ -97,7 +101,13 @@ impl Tickets {
         self.places.len() - self.free.len()
     }
 
+    /// Returns the wall time in which tickets were open.
+    pub fn served(&self) -> Duration {
+        self.served + self.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
     pub fn open(&mut self, ticket: Ticket) -> usize {
+        self.since.get_or_insert_with(Instant::now);
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
             self.places.len() - 1
@@ -108,6 +118,9 @@ impl Tickets {
 
     pub fn close(&mut self, place: usize) -> Ticket {
         self.free.push(place);
+        if self.is_empty() {
+            self.served += self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+        }
         self.places[place].take().expect("it is open")
     }
 

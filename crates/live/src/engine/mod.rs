@@ -300,14 +300,6 @@ impl Engine {
         self.run(|simulation, heard| simulation.run_until_idle(heard))
     }
 
-    /// Ends the recording, if there is one.
-    ///
-    /// # Errors
-    /// [`crate::LiveError::User`] if it could not be written.
-    pub fn end_recording(&mut self) -> Result<(), crate::LiveError> {
-        self.recording.take().map_or(Ok(()), Recording::finish)
-    }
-
     fn advance(&mut self, until_ns: u64) -> Result<(), RunError> {
         self.run(|simulation, heard| simulation.advance(until_ns, heard))
     }

@@ -1,10 +1,14 @@
 //! What a live device reports about itself: which parts are allocated, and how late it answers.
 
+use std::time::Duration;
+
 use ftlab_core::metrics::{Histogram, Summary};
 
 use super::{Engine, MediaStatus};
+use crate::interference::Interference;
 use crate::nbd::{ALLOCATION_ID, Request, reply};
 use crate::pace::Time;
+use crate::recording::{Recording, RecordingStatus};
 
 /// Upper bound on the number of pages that one answer covers; the client asks again for the rest.
 const MOST_PAGES: u64 = 1 << 16;
@@ -33,6 +37,10 @@ pub struct Live {
     pub free_blocks: u64,
     /// The state of the media, for a device whose flash is in a file.
     pub media: Option<MediaStatus>,
+    /// How much other programs took from the device; filled in by the server, whose threads it is about.
+    pub interference: Option<Interference>,
+    /// The state of the recording, if there is one.
+    pub recording: Option<RecordingStatus>,
 }
 
 impl Live {
@@ -52,6 +60,8 @@ impl Live {
             queues: [waiting, held],
             free_blocks,
             media: None,
+            interference: None,
+            recording: engine.recording(),
         }
     }
 }
@@ -61,6 +71,21 @@ impl Engine {
     /// left out), and one histogram of how late replies were sent (ns of wall time).
     pub fn histograms(&self) -> (Vec<Histogram>, Histogram) {
         (self.heard.latency.clone(), self.lateness.clone())
+    }
+
+    /// Returns the wall time in which requests of clients were under way.
+    pub fn served(&self) -> Duration {
+        self.tickets.served()
+    }
+
+    /// Ends the recording, if there is one; its status says whether it could be written.
+    pub fn end_recording(&mut self) {
+        self.recording.iter_mut().for_each(Recording::finish);
+    }
+
+    /// Returns how far the recording has come, if there is one.
+    pub fn recording(&self) -> Option<RecordingStatus> {
+        self.recording.as_ref().map(Recording::status)
     }
 
     /// Answers a query for block status, whose range is within the device.
