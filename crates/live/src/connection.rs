@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::awake::HOLD;
 use crate::clock::{LOOK, Waiting, sleep_exactly};
 use crate::engine::{Asked, Sink};
-use crate::nbd::{Command, HEADER, Request, Session, Turn};
+use crate::nbd::{Command, Request, Session, Turn, header};
 use crate::outbox::Outbox;
 use crate::shared::Shared;
 use crate::socket::Stream;
@@ -233,7 +233,7 @@ impl Connection {
     /// Hands requests that have arrived to the engine; returns the same as [`Connection::take_in`].
     fn requests(&mut self) -> Option<usize> {
         let Connection { shared, inbox, session, sink, outbox, kept, .. } = self;
-        let (structured, stream) = (session.structured, session.stream);
+        let (form, stream) = (session.form, session.stream);
         let mut more = None;
         let (mut requests, mut taken_in) = (0, 0);
         let mut answered = Vec::new();
@@ -246,9 +246,9 @@ impl Connection {
                         if request.command == Command::BlockStatus && !session.block_status {
                             request.command = Command::Unknown(7);
                         }
-                        let data = &inbox.waiting()[HEADER..end];
+                        let data = &inbox.waiting()[header(form)..end];
                         let charged = outbox.charge(size(&request));
-                        engine.ask(&Asked { request, data, structured, stream, sink, charged });
+                        engine.ask(&Asked { request, data, form, stream, sink, charged });
                         inbox.start += end;
                         requests += 1;
                         taken_in += charged;

@@ -14,7 +14,7 @@ use ftlab_core::metrics::Report;
 use serde_json::{Value, json};
 
 use crate::engine::{Asked, Live, Sink};
-use crate::nbd::{Command, Flags, Request};
+use crate::nbd::{Command, Flags, Form, Request};
 use crate::shared::Shared;
 
 /// How long a client may take to send a command, and to read the answer.
@@ -131,8 +131,8 @@ fn ask(shared: &Shared, requests: &[(Command, u64, u32)]) -> Value {
     shared.with_engine(&mut answered, |engine| {
         engine.catch_up()?;
         for &(command, offset, length) in requests {
-            let request = Request { command, flags: Flags(0), cookie: 0, offset, length };
-            engine.ask(&Asked { request, data: &[], structured: false, stream: 0, sink: &sink, charged: 0 });
+            let request = Request { command, flags: Flags(0), cookie: 0, offset, length: length.into() };
+            engine.ask(&Asked { request, data: &[], form: Form::Simple, stream: 0, sink: &sink, charged: 0 });
         }
         engine.go()
     });

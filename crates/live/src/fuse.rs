@@ -25,7 +25,7 @@ use rustix::mount::UnmountFlags;
 use crate::LiveError;
 use crate::control::{Describe, described};
 use crate::engine::{Asked, Sink};
-use crate::nbd::{self, Command, Flags};
+use crate::nbd::{self, Command, Flags, Form};
 use crate::shared::Shared;
 use answer::{Answer, Pending, State};
 
@@ -117,9 +117,9 @@ impl Files {
                     flags: Flags(flags),
                     cookie: 0,
                     offset: offset + from,
-                    length: (length - from).min(PART_BYTES) as u32,
+                    length: (length - from).min(PART_BYTES),
                 };
-                engine.ask(&Asked { request, data, structured: false, stream: 0, sink: &sink, charged: 0 });
+                engine.ask(&Asked { request, data, form: Form::Simple, stream: 0, sink: &sink, charged: 0 });
             }
             engine.go()
         });

@@ -12,7 +12,8 @@ use ftlab_core::workload::Op;
 
 use super::Sink;
 use super::power::Ran;
-use crate::nbd::{Errno, reply};
+use crate::nbd::Errno;
+use crate::nbd::reply::{self, To};
 use crate::payload::Payload;
 
 /// Collects completions until the engine examines them.
@@ -45,12 +46,13 @@ impl Observer for Heard {
 /// A client's request in flight.
 pub(super) struct Ticket {
     pub sink: Arc<dyn Sink>,
-    pub cookie: u64,
+    /// What the reply repeats of the request.
+    pub to: To,
     pub charged: usize,
     /// Stream of the request; 0: none.
     pub stream: u16,
-    /// For a read: the offset of its first byte, and whether the client expects chunks.
-    pub reads: Option<(u64, bool)>,
+    /// Whether the reply has data.
+    pub reads: bool,
     /// The reply to a read, and where its data begins.
     pub reply: Vec<u8>,
     pub data_at: usize,
@@ -65,16 +67,11 @@ impl Ticket {
     /// Passes the reply to the client's sink, and returns the sink.
     pub fn answer(mut self, broken: bool) -> Arc<dyn Sink> {
         let failed = broken || self.failed;
-        match self.reads {
-            Some((_, structured)) if failed => {
-                self.reply.clear();
-                match structured {
-                    true => reply::failed(&mut self.reply, self.cookie, Errno::Io),
-                    false => reply::plain(&mut self.reply, self.cookie, Some(Errno::Io)),
-                }
-            }
-            Some(_) => {}
-            None => reply::plain(&mut self.reply, self.cookie, failed.then_some(Errno::Io)),
+        if failed {
+            self.reply.clear();
+            reply::failed(&mut self.reply, self.to, Errno::Io, self.reads);
+        } else if !self.reads {
+            reply::done(&mut self.reply, self.to);
         }
         self.sink.put(self.reply, self.charged);
         self.sink
@@ -260,8 +257,10 @@ impl Flights {
         for flight in self.issuing.iter().filter_map(|&number| self.get(number)) {
             let Some((from, to)) = flight.within(start, page.len()) else { continue };
             let ticket = &mut tickets[flight.ticket];
-            let Some((offset, _)) = ticket.reads else { continue };
-            let at = ticket.data_at + (from - offset) as usize;
+            if !ticket.reads {
+                continue;
+            }
+            let at = ticket.data_at + (from - ticket.to.offset) as usize;
             let bytes = &page[(from - start) as usize..(to - start) as usize];
             ticket.reply[at..at + bytes.len()].copy_from_slice(bytes);
         }

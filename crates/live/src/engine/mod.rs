@@ -6,6 +6,7 @@
 mod flights;
 mod power;
 mod status;
+mod zeroes;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,7 +19,8 @@ use ftlab_core::sim::{Prepared, RunError};
 use ftlab_core::workload::{Op, Record};
 
 use crate::media::Stored;
-use crate::nbd::{Command, Errno, Request, reply};
+use crate::nbd::reply::{self, Form, To};
+use crate::nbd::{Command, Errno, MAX_PAYLOAD, Request};
 use crate::pace::{Pace, Time};
 use crate::payload::Payload;
 use crate::recording::Recording;
@@ -44,14 +46,20 @@ pub struct Asked<'a> {
     pub request: Request,
     /// Data of a write.
     pub data: &'a [u8],
-    /// Whether the client reads replies in chunks.
-    pub structured: bool,
+    /// The form of the reply.
+    pub form: Form,
     /// Stream of the request; 0: none.
     pub stream: u16,
     /// The client, to which the reply goes.
     pub sink: &'a Arc<dyn Sink>,
     /// Bytes charged to the client until the request is answered.
     pub charged: usize,
+}
+
+impl Asked<'_> {
+    fn to(&self) -> To {
+        To { form: self.form, cookie: self.request.cookie, offset: self.request.offset }
+    }
 }
 
 /// The live device: the simulation, its payload, and the clients' requests in flight.
@@ -129,7 +137,7 @@ impl Engine {
     /// Takes a client's request, which arrives in the simulation at the next [`Engine::go`].
     pub fn ask(&mut self, asked: &Asked) {
         let Request { command, flags, offset, length, .. } = asked.request;
-        let end = offset.checked_add(u64::from(length)).filter(|&end| end <= self.size);
+        let end = offset.checked_add(length).filter(|&end| end <= self.size);
         let writes = matches!(command, Command::Write | Command::Trim | Command::WriteZeroes);
         let ranged = !matches!(command, Command::Flush | Command::Disconnect | Command::Unknown(_));
         if self.is_off() {
@@ -149,10 +157,12 @@ impl Engine {
                     Errno::Inval
                 })
             }
-            Command::Read if length > crate::nbd::MAX_PAYLOAD => Some(Errno::Overflow),
+            Command::Read if length > MAX_PAYLOAD.into() => Some(Errno::Overflow),
             // An answer must have at least one extent, and a query of no bytes would have none.
             Command::BlockStatus if length == 0 => Some(Errno::Inval),
-            Command::WriteZeroes if flags.fast_zero() => Some(Errno::NotSup),
+            Command::WriteZeroes if flags.fast_zero() && !self.trims(&asked.request) => Some(Errno::NotSup),
+            // What is written is one request of the simulation.
+            Command::WriteZeroes if flags.no_hole() && length > u32::MAX.into() => Some(Errno::Overflow),
             _ if self.broken => Some(Errno::Io),
             _ if changes && self.is_full() => Some(Errno::NoSpace),
             _ => None,
@@ -161,10 +171,10 @@ impl Engine {
             return refuse(asked, error);
         }
         match command {
-            Command::BlockStatus => asked.sink.put(self.block_status(&asked.request), asked.charged),
+            Command::BlockStatus => asked.sink.put(self.block_status(asked), asked.charged),
             Command::Cache => done(asked),
             _ if length == 0 && ranged => {
-                let empty = || reply::read(asked.request.cookie, offset, 0, asked.structured).0;
+                let empty = || reply::read(asked.to(), 0).0;
                 if command == Command::Read { asked.sink.put(empty(), asked.charged) } else { done(asked) }
             }
             _ => self.submit(asked),
@@ -173,24 +183,24 @@ impl Engine {
 
     /// Hands a request over to the simulation.
     fn submit(&mut self, asked: &Asked) {
-        let Request { command, flags, cookie, offset, length } = asked.request;
+        let Request { command, flags, offset, length, .. } = asked.request;
         let (reply, data_at) = match command {
-            Command::Read => reply::read(cookie, offset, length, asked.structured),
+            Command::Read => reply::read(asked.to(), length as u32),
             _ => (Vec::new(), 0),
         };
         let ticket = self.tickets.open(Ticket {
             sink: asked.sink.clone(),
-            cookie,
+            to: asked.to(),
             charged: asked.charged,
             stream: asked.stream,
-            reads: (command == Command::Read).then_some((offset, asked.structured)),
+            reads: command == Command::Read,
             reply,
             data_at,
             parts: 0,
             failed: false,
             flush: false,
         });
-        let end = offset + u64::from(length);
+        let end = offset + length;
         let fua = flags.fua();
         match command {
             Command::Read => self.enter(ticket, Op::Read, (offset, end), None, false),
@@ -202,29 +212,12 @@ impl Engine {
                 self.enter(ticket, Op::Write, (offset, end), Some(Arc::default()), fua);
             }
             Command::WriteZeroes => self.zero(ticket, offset, end),
-            Command::Trim => self.enter(ticket, Op::Trim, (offset, end), None, false),
+            Command::Trim => self.trim(ticket, offset, end),
             _ => self.enter(ticket, Op::Flush, (0, 0), None, false),
         }
         // Only a write carries FUA itself; the other commands are followed by a flush.
         self.tickets[ticket].flush =
             fua && (command == Command::Trim || (command == Command::WriteZeroes && !flags.no_hole()));
-    }
-
-    /// Writes zeroes: trims the whole pages, and writes zeroes to the partial pages at both ends.
-    fn zero(&mut self, ticket: usize, offset: u64, end: u64) {
-        let page = self.payload.page_bytes() as u64;
-        let (first, last) = (offset.next_multiple_of(page), end / page * page);
-        let zeroes = |engine: &mut Engine, from: u64, to: u64| {
-            if from < to {
-                engine.enter(ticket, Op::Write, (from, to), Some(Arc::default()), false);
-            }
-        };
-        if first >= last {
-            return zeroes(self, offset, end);
-        }
-        zeroes(self, offset, first);
-        self.enter(ticket, Op::Trim, (first, last), None, false);
-        zeroes(self, last, end);
     }
 
     /// Makes one submission of a request. What comes in at time t, after the decisions at t, arrives at t + 1, so
@@ -375,18 +368,14 @@ impl Engine {
 }
 
 fn done(asked: &Asked) {
-    let mut out = Vec::with_capacity(16);
-    reply::plain(&mut out, asked.request.cookie, None);
+    let mut out = Vec::with_capacity(32);
+    reply::done(&mut out, asked.to());
     asked.sink.put(out, asked.charged);
 }
 
 fn refuse(asked: &Asked, error: Errno) {
-    let mut out = Vec::with_capacity(26);
-    let chunks = matches!(asked.request.command, Command::Read | Command::BlockStatus);
-    if asked.structured && chunks {
-        reply::failed(&mut out, asked.request.cookie, error);
-    } else {
-        reply::plain(&mut out, asked.request.cookie, Some(error));
-    }
+    let mut out = Vec::with_capacity(38);
+    let data = matches!(asked.request.command, Command::Read | Command::BlockStatus);
+    reply::failed(&mut out, asked.to(), error, data);
     asked.sink.put(out, asked.charged);
 }
