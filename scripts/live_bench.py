@@ -4,11 +4,16 @@
 Flash that takes no time is compared with nbdkit's memory plugin; reads of 1 ms and programs of 3 ms on one
 chip are compared with nbdkit's delay filter, which counts in milliseconds. Reads of 100 us and programs of
 300 us have no counterpart. Other load on the machine affects all of these times.
+
+`python scripts/live_bench.py --wait` measures that: for each way to wait (`ftlab serve --wait`), on one
+processor and on all, without and with busy loops, the latency that one client sees at depth 1 of reads of
+100 us.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import signal
@@ -17,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,6 +42,7 @@ DEVICE = (
 )
 AT_ONCE = ("--set", "device.queue_depth=unlimited", "--set", "flash.read=0ns", "--set", "flash.program=0ns")
 TIMED = ("--set", "flash.read=100us", "--set", "flash.program=300us")
+FULL = ("--set", "device.precondition=mapped")
 SLOW = ("--set", "flash.read=1ms", "--set", "flash.program=3ms")
 WAIT_S = 30.0
 
@@ -57,9 +63,21 @@ def serving(command: list[str], path: Path) -> Iterator[None]:
             process.wait()
 
 
-def fio(path: Path, operation: str, depth: int, seconds: float) -> dict[str, float]:
-    """Returns IOPS, and the median and the 99th percentile of the completion latency in us."""
-    job = ["fio", "--name=job", "--ioengine=nbd", f"--uri=nbd+unix:///?socket={path}", f"--rw={operation}"]
+def fio(
+    path: Path, operation: str, depth: int, seconds: float, before: Sequence[str] = ()
+) -> dict[str, float]:
+    """Returns IOPS, and the median and the 99th percentile of the completion latency in us.
+
+    ``before`` is what comes before the command.
+    """
+    job = [
+        *before,
+        "fio",
+        "--name=job",
+        "--ioengine=nbd",
+        f"--uri=nbd+unix:///?socket={path}",
+        f"--rw={operation}",
+    ]
     size = ["--bs=4k", f"--iodepth={depth}", f"--size={SIZE}", "--time_based", f"--runtime={seconds}"]
     done = subprocess.run([*job, *size, "--output-format=json"], capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0]
@@ -89,13 +107,55 @@ def compare(
             print(f"  {operation} depth {depth:2} {name:7} {', '.join(texts)}", flush=True)
 
 
+@contextmanager
+def busy(processors: str, loops: int) -> Iterator[None]:
+    """Keeps processors busy with loops during the block."""
+    loop = ["taskset", "-c", processors, sys.executable, "-c", "while True: pass"]
+    running = [subprocess.Popen(loop) for _ in range(loops)]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def waits(folder: Path, options: argparse.Namespace) -> None:
+    """Measures the ways to wait and prints the medians of the runs."""
+    own, result = folder / "own", folder / "result.json"
+    every = f"0-{(os.cpu_count() or 1) - 1}"
+    for processors, loops in itertools.product(dict.fromkeys(("0", every)), (0, options.loops)):
+        pinned = ["taskset", "-c", processors]
+        for wait in ("awake", "sleep", "auto"):
+            serve = [*pinned, sys.executable, "-m", "ftlab", "serve", *DEVICE, *TIMED, *FULL, "--wait", wait]
+            at = ["--nbd", f"unix:{own}", "--json", str(result)]
+            with busy(processors, loops), serving([*serve, *at], own):
+                runs = [fio(own, "randread", 1, options.seconds, pinned) for _ in range(options.pairs)]
+            live = json.loads(result.read_text())["live"]
+            late, share = live["lateness"]["percentile_ns"], live["interference"]["wait_share"]
+            middle = {key: statistics.median_low([run[key] for run in runs]) for key in runs[0]}
+            print(
+                f"processors {processors:3} loops {loops} {wait:5}"
+                f" client p50 {middle['p50_us']:,.0f} us, p99 {middle['p99_us']:,.0f} us;"
+                f" lateness p50 {late['50.000000'] / 1e3:,.0f} us, p99 {late['99.000000'] / 1e3:,.0f} us;"
+                f" wait share {share:.3f}",
+                flush=True,
+            )
+
+
 def main() -> None:
     """Measures all servers and prints the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pairs", type=int, default=5, help="runs of each server (5)")
     parser.add_argument("--seconds", type=float, default=3, help="of each run (3)")
+    parser.add_argument("--wait", action="store_true", help="measure the ways to wait instead")
+    parser.add_argument("--loops", type=int, default=3, help="busy loops on the busy machine of --wait (3)")
     options = parser.parse_args()
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+    if options.wait:
+        with tempfile.TemporaryDirectory() as folder:
+            waits(Path(folder), options)
+        return
     with tempfile.TemporaryDirectory() as folder:
         own, other, result = Path(folder, "own"), Path(folder, "other"), Path(folder, "result.json")
         servers = {"ftlab": own, "nbdkit": other}

@@ -11,12 +11,16 @@ import os
 import socket
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ftlab._core import UserError
+from ftlab.units import percent
+
+NOTICEABLE = 0.1
+"""The share of the served time above which the wait for a processor is warned of."""
 
 
 def runtime_directory() -> Path:
@@ -67,6 +71,23 @@ def uri(address: str) -> str:
     """Returns an address in the form that NBD clients take."""
     kind, _, place = address.partition(":")
     return f"nbd+unix:///?socket={place}" if kind == "unix" else f"nbd://{place}"
+
+
+def interfered(own: Mapping[str, Any]) -> str | None:
+    """Returns a warning if clients of a live device saw other latencies than the result has, since threads of
+    the device waited for a processor; ``own`` is the result's block ``live``.
+    """
+    found = own["interference"] or {}
+    share = found.get("wait_share")
+    if own["time"] == "free" or share is None or share <= NOTICEABLE:
+        return None
+    pressure = found["pressure"]
+    others = "" if pressure is None else f"; tasks of the machine waited in {percent(pressure)} of the time"
+    return (
+        f"threads of the device waited for a processor, {percent(share)} of the time in which requests were"
+        f" under way{others}. Clients saw latencies that neither the simulation nor live.lateness has: give"
+        " the device processors of its own, or a machine with less to do"
+    )
 
 
 def running() -> list[str]:

@@ -14,7 +14,7 @@ from ftlab._core import InternalError, UserError
 from ftlab.configs import ConfigLike, Override, Scalar, load, overrides_of
 from ftlab.outputs import Output
 from ftlab.result import Result
-from ftlab.traces import SUFFIXES, recorded
+from ftlab.traces import check_recording, finish_recording
 
 if TYPE_CHECKING:
     from ftlab._core import LiveServer
@@ -71,6 +71,8 @@ def serve(
     streams: int = 0,
     trace_pids: bool = False,
     record: str | os.PathLike[str] | None = None,
+    rotate: int | None = None,
+    wait: str = "auto",
     load_state: str | os.PathLike[str] | None = None,
     check: bool = False,
     **overrides: Scalar,
@@ -92,12 +94,15 @@ def serve(
         streams: export the device this many more times, as ``stream-1`` and so on.
         trace_pids: tell the latencies of the programs that ask apart.
         record: write every request to a .csv or .parquet trace.
+        rotate: begin a further, numbered csv file after this many bytes.
+        wait: how threads wait, ``"auto"``, ``"awake"`` or ``"sleep"``.
         load_state: start from the device saved there, or held by that media file.
         check: verify every invariant after every operation (slow).
         overrides: further keys, as for `ftlab.run`.
 
     Raises:
-        UserError: the configuration, an address or a file is wrong.
+        UserError: the configuration, an address or a file is wrong; at the end of the block, the recording
+            could not be written as a whole (`LiveDevice.result` is there nevertheless).
     """
     addresses = [nbd] if isinstance(nbd, str) else list(nbd)
     if not addresses and fuse is None:
@@ -105,12 +110,8 @@ def serve(
     safe = [] if media is None else [Override("argument media", "ftl.power_safe", "true")]
     resolved = load(config, [*safe, *overrides_of(set, overrides)])
     recording = None if record is None else Output("record", record)
-    if recording:
-        recording.check(SUFFIXES)
-    with (
-        recorded(recording, str(config)) as rows,
-        live.named(control or live.beside(addresses)) as commands,
-    ):
+    check_recording(recording, rotate)
+    with live.named(control or live.beside(addresses)) as commands:
         server = _core.LiveServer(
             resolved,
             addresses,
@@ -120,7 +121,9 @@ def serve(
             metrics=metrics,
             speed=speed,
             read_only=read_only,
-            record=rows,
+            record=recording.name if recording else None,
+            rotate=rotate,
+            wait=wait,
             load_state=load_state,
             check=check,
             streams=streams,
@@ -137,3 +140,6 @@ def serve(
         run = server.stop()
         assert run is not None, "a server is stopped once"
         device.result = Result.of_run(run)
+        if why := (device.result["live"].get("recording") or {}).get("error"):
+            raise UserError(why)
+        finish_recording(recording, str(config))

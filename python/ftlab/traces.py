@@ -9,7 +9,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,6 +65,31 @@ def trace_info(path: str | os.PathLike[str], **options: Scalar) -> dict[str, Any
     return info(trace_config(path, keyword_overrides(options)))
 
 
+def trace_files(trace: str) -> list[str]:
+    """Returns the files of a trace: several if a ``*`` in its name stands for their numbers.
+
+    Raises:
+        UserError: no file has such a name, or one is missing between others.
+    """
+    return [str(path) for path in _core.trace_files(trace)]
+
+
+def digest_of(trace: str) -> str:
+    """Returns the SHA-256 of a trace's bytes, those of all its files.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
+    digest = hashlib.sha256()
+    for path in trace_files(trace):
+        try:
+            with Path(path).open("rb") as file:
+                hashlib.file_digest(file, lambda: digest)
+        except OSError as error:
+            raise UserError(f"{path}: {error.strerror}") from None
+    return digest.hexdigest()
+
+
 def info(config: Config) -> dict[str, Any]:
     """Returns what the trace of a configuration holds, like `trace_info`."""
     loaded: dict[str, Any] = json.loads(_core.trace_info(config))
@@ -86,7 +110,7 @@ def doubts(
     found: dict[str, list[str]] = {}
     seen = set()
     for label, config in configs:
-        if config.trace is None or not Path(config.trace).is_file():
+        if config.trace is None or not all(Path(file).is_file() for file in trace_files(config.trace)):
             continue
         # Which addresses exist depends on the device.
         read = json.dumps([json.loads(config.json())["workload"], config.addresses])
@@ -190,16 +214,38 @@ def _convert_parquet(config: Config, output: Output, progress: Progress | None) 
     return summary
 
 
-@contextmanager
-def recorded(output: Output | None, device: str) -> Iterator[str | None]:
-    """Yields a temporary file name for the trace of a live device; the file becomes ``output`` at the end."""
-    if output is None or output.suffix != ".parquet":
-        yield output.name if output else None
+def check_recording(output: Output | None, rotate: int | None = None) -> None:
+    """Checks that a live device's trace can be written to ``output``, with ``rotate`` to numbered files.
+
+    Raises:
+        UserError: the file cannot be written, or cannot be of this kind.
+    """
+    if output is None:
+        if rotate is not None:
+            raise UserError("--rotate: there is no recording; add --record FILE, or leave it out")
         return
-    with output.staged() as path, beside(output.path, ".csv") as rows:
-        yield str(rows)
-        metadata = {"source_format": "live", "source": device}
-        _recording_parquet(rows, path, metadata)
+    output.check(SUFFIXES)
+    if output.suffix == ".parquet" and output.special:
+        raise output.fail("is not a regular file, and Parquet is made at the end; name a .csv")
+    if output.suffix == ".parquet" and rotate is not None:
+        raise output.fail("numbered files are csv (--rotate); name a .csv, or leave --rotate out")
+
+
+def finish_recording(output: Output | None, device: str) -> None:
+    """Turns a live device's trace into Parquet, if it is to be that.
+
+    While the device runs its rows are csv, also under a name in .parquet: so a killed device leaves a trace.
+
+    Raises:
+        UserError: the Parquet file cannot be written; the rows stay.
+    """
+    if output is None or output.suffix != ".parquet" or not output.path.exists():
+        return
+    try:
+        with output.staged() as path:
+            _recording_parquet(output.path, path, {"source_format": "live", "source": device})
+    except UserError as error:
+        raise UserError(f"{error}\n  the recording stays as csv under that name; --trace reads it") from None
 
 
 def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> None:
@@ -237,11 +283,7 @@ def _provenance(config: Config) -> dict[str, str]:
         raise UserError(
             f"{path}: not a regular file; Parquet keeps the hash of its source, so it is read twice"
         )
-    try:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
+    digest = digest_of(config.trace)
     layout: str = info(config)["format"] if config.format == "auto" else config.format
     return {"source_format": layout, "source_sha256": digest, "source": path.name}
 

@@ -56,6 +56,8 @@ class Served:
         self.uri = uri
         self.path = path
         self.said = ""
+        self.printed = ""
+        self.ended = ""
         self.result: dict[str, Any] = {}
 
     @property
@@ -86,11 +88,18 @@ class Served:
 
 @contextmanager
 def served(
-    directory: Path, *arguments: str, stop: int = signal.SIGTERM, fuse: bool = False, said: str = ""
+    directory: Path,
+    *arguments: str,
+    stop: int = signal.SIGTERM,
+    fuse: bool = False,
+    said: str = "",
+    status: int = 0,
 ) -> Iterator[Served]:
-    """Serves a device on a Unix socket and, with `fuse`, also as a file; its result is available at the end.
+    """Serves a device on a Unix socket and, with `fuse`, also as a file; at the end its result is available,
+    and what it prints and says.
 
-    `said` is the beginning of a line that the device prints before the line that says where the file is.
+    `said` is the beginning of a line that the device prints before the line that says where the file is;
+    `status` is the one with which it has to end. A device that is killed has no result.
     """
     path, out = directory / "live.sock", directory / "live.json"
     command = [sys.executable, "-m", "ftlab", "serve", *arguments]
@@ -100,7 +109,7 @@ def served(
         command += ["--fuse", str(mount)]
     with subprocess.Popen(
         [*command, "--nbd", f"unix:{path}", "--json", str(out)],
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
@@ -117,10 +126,10 @@ def served(
             yield device
         finally:
             process.send_signal(stop)
-            said = process.stderr.read()
-            status = process.wait(timeout=60)
-        assert status == 0, said
-        device.result = json.loads(out.read_text())
+            device.printed, device.ended = process.communicate(timeout=60)
+        assert process.returncode == status, device.ended
+        if status >= 0:
+            device.result = json.loads(out.read_text())
     assert not path.exists()
 
 

@@ -39,8 +39,15 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def fetch(device: Served) -> tuple[str, str]:
     """Returns the text of the metrics, and its content type."""
+    accept = {"Accept": "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.3,*/*;q=0.2"}
+    return ask(device, "GET", accept)
+
+
+def ask(device: Served, method: str, headers: dict[str, str]) -> tuple[str, str]:
+    """Returns the answer to a query for the metrics, and its content type."""
     said = device.said.removeprefix("metrics at ").strip()
-    with urllib.request.urlopen(said, timeout=10) as answer:
+    query = urllib.request.Request(said, headers=headers, method=method)
+    with urllib.request.urlopen(query, timeout=10) as answer:
         return answer.read().decode(), answer.headers["Content-Type"]
 
 
@@ -68,7 +75,15 @@ def test_metrics_say_what_the_result_says(tmp_path: Path, cli: Cli) -> None:
     total = found['ftlab_latency_seconds_sum{operation="read"}']
     mean_ns = stats["latency"]["read"]["mean_ns"]
     assert total == pytest.approx(mean_ns * stats["trace"]["reads"] / 1e9, rel=1e-9)
+    parts = {
+        f'ftlab_write_amplification_ratio{{cause="{cause}"}}' for cause in stats["waf"] if cause != "total"
+    }
+    assert parts == {name for name in found if name.startswith("ftlab_write_amplification_ratio")}
+    overall = found["ftlab_overall_write_amplification_ratio"]
+    assert overall == pytest.approx(stats["waf"]["total"])
     for cause, share in stats["waf"].items():
+        if cause == "total":
+            continue
         assert found[f'ftlab_write_amplification_ratio{{cause="{cause}"}}'] == pytest.approx(share)
     for kind, field in (("read", "reads"), ("program", "programs"), ("erase", "erases")):
         for cause, number in stats["flash"][field].items():
@@ -79,6 +94,32 @@ def test_metrics_say_what_the_result_says(tmp_path: Path, cli: Cli) -> None:
     assert found["ftlab_payload_bytes"] == stats["live"]["payload_bytes"]
     assert found['ftlab_queue_requests{queue="device"}'] == 0
     assert found["ftlab_simulated_seconds_total"] == pytest.approx(stats["live"]["simulated_ns"] / 1e9)
+
+
+def test_the_format_of_metrics_is_negotiated(tmp_path: Path) -> None:
+    """Without a wish for OpenMetrics the text is in Prometheus' older format, with the same samples; HEAD has
+    the head alone.
+    """
+    need("nbdsh", "curl")
+    arguments = [*DEVICES["dftl"], "--time", "free", "--metrics", "127.0.0.1:0"]
+    with served(tmp_path, *arguments, said="metrics at") as device:
+        device.shell(WRITES)
+        text, kind = fetch(device)
+        plain, plain_kind = ask(device, "GET", {"Accept": "text/plain"})
+        head, head_kind = ask(device, "HEAD", {})
+        address = device.said.split()[-1]
+        assert device.client("curl", "-s", address) == plain
+        assert "Content-Length:" in device.client("curl", "-s", "--head", address)
+        with pytest.raises(urllib.error.HTTPError, match="405"):
+            ask(device, "DELETE", {})
+    assert kind.startswith("application/openmetrics-text; version=1.0.0")
+    assert plain_kind == head_kind == "text/plain; version=0.0.4; charset=utf-8" and head == ""
+    assert samples(plain) == samples(text)
+    types = dict(re.findall("^# TYPE ([^ ]+) ([a-z]+)$", plain, re.MULTILINE))
+    for name in samples(plain):
+        family = re.sub("_(bucket|sum|count)$", "", re.split("[{ ]", name)[0])
+        assert family in types, name
+    assert types["ftlab_host_bytes_total"] == "counter" and "UNIT" not in plain and "EOF" not in plain
 
 
 def test_metrics_have_the_figures_of_parts_own(tmp_path: Path, cli: Cli) -> None:

@@ -5,9 +5,9 @@
 //! us to wake. While such a client is served, threads of the lowest priority keep every other processor busy; they
 //! give way to any other work.
 
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{JoinHandle, Thread, available_parallelism, park, spawn};
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,53 @@ pub const HOLD: Duration = Duration::from_millis(1);
 /// The nice value of the lowest priority.
 const NICE: i32 = 19;
 
+/// How often it is judged whether staying awake helps.
+pub const JUDGE: Duration = Duration::from_millis(250);
+/// Least time in which requests were under way from which anything is judged.
+const ENOUGH: Duration = Duration::from_millis(10);
+/// Share of that time above which threads waited too long for a processor: then staying awake takes the processors from
+/// others, and the system makes the threads wait for that.
+const TOO_LONG: f64 = 0.1;
+/// How long threads sleep before they try to stay awake again: at first, and at most, as it doubles each time in vain.
+const REST: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(16);
+
+/// How threads wait for events that are due and for clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// Awake as long as the threads get the processors, asleep otherwise.
+    #[default]
+    Auto,
+    /// Awake shortly before an event is due, and between the messages of a prompt client.
+    Awake,
+    /// Asleep.
+    Sleep,
+}
+
+impl Wait {
+    /// Returns the way to wait of this name: `auto`, `awake` or `sleep`.
+    pub fn named(name: &str) -> Option<Wait> {
+        [("auto", Wait::Auto), ("awake", Wait::Awake), ("sleep", Wait::Sleep)]
+            .into_iter()
+            .find_map(|(known, wait)| (known == name).then_some(wait))
+    }
+}
+
+/// Whether staying awake helps, as far as that was tried.
+#[derive(Debug)]
+struct Judgement {
+    /// What the threads had waited, and how long requests had been under way, at the last judgement; ns.
+    before: (u64, u64),
+    /// When to try to stay awake again, if it did not help.
+    again: Instant,
+    rest: Duration,
+}
+
 /// The threads that keep processors awake, and the time until which they do so.
 pub struct Awake {
+    wait: Wait,
+    /// Whether threads may stay awake.
+    allowed: AtomicBool,
+    judgement: Mutex<Judgement>,
     start: Instant,
     /// When the threads go back to sleep, ns since `start`.
     until_ns: AtomicU64,
@@ -30,17 +75,60 @@ pub struct Awake {
 
 impl Awake {
     /// Makes an object that keeps no processor awake yet.
-    pub fn new() -> Awake {
-        let (until_ns, ended) = (AtomicU64::new(0), AtomicBool::new(false));
-        Awake { start: Instant::now(), until_ns, threads: OnceLock::new(), ended }
+    pub fn new(wait: Wait) -> Awake {
+        let start = Instant::now();
+        Awake {
+            wait,
+            allowed: AtomicBool::new(wait != Wait::Sleep),
+            judgement: Mutex::new(Judgement { before: (0, 0), again: start, rest: *REST.start() }),
+            start,
+            until_ns: AtomicU64::new(0),
+            threads: OnceLock::new(),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether threads may stay awake.
+    pub fn is_allowed(&self) -> bool {
+        self.allowed.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has to be judged whether staying awake helps.
+    pub fn is_judged(&self) -> bool {
+        self.wait == Wait::Auto
+    }
+
+    /// Judges whether staying awake helps, from what the threads have waited for a processor and how long requests have
+    /// been under way so far, both ns. Asleep, nobody can tell: it is tried again after a while.
+    pub fn judge(&self, waited_ns: u64, served_ns: u64, now: Instant) {
+        let mut judgement = self.judgement.lock().expect("no panic while it is judged");
+        let (waited, served) = (waited_ns - judgement.before.0, served_ns - judgement.before.1);
+        if served < ENOUGH.as_nanos() as u64 {
+            return;
+        }
+        judgement.before = (waited_ns, served_ns);
+        if !self.is_allowed() {
+            return self.allowed.store(now >= judgement.again, Ordering::Relaxed);
+        }
+        if waited as f64 <= TOO_LONG * served as f64 {
+            judgement.rest = *REST.start();
+            return;
+        }
+        judgement.again = now + judgement.rest;
+        judgement.rest = (2 * judgement.rest).min(*REST.end());
+        self.allowed.store(false, Ordering::Relaxed);
     }
 
     fn now_ns(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// Keeps the other processors awake for [`HOLD`]; returns false if there are no others, or too many of them.
+    /// Keeps the other processors awake for [`HOLD`]; returns false if there are no others, or too many of them, or
+    /// threads are to sleep.
     pub fn keep(&self) -> bool {
+        if !self.is_allowed() {
+            return false;
+        }
         let now_ns = self.now_ns();
         if self.until_ns.fetch_max(now_ns + HOLD.as_nanos() as u64, Ordering::Relaxed) <= now_ns {
             self.wake();
@@ -62,7 +150,8 @@ impl Awake {
     /// Starts a thread for each processor except one.
     pub fn start(self: &Arc<Awake>) -> Vec<JoinHandle<()>> {
         let processors = available_parallelism().map_or(1, usize::from);
-        let count = if processors > MOST_PROCESSORS { 0 } else { processors - 1 };
+        let none = processors > MOST_PROCESSORS || self.wait == Wait::Sleep;
+        let count = if none { 0 } else { processors - 1 };
         let threads = (0..count).map(|_| {
             let awake = self.clone();
             spawn(move || awake.run())
@@ -81,5 +170,47 @@ impl Awake {
                 std::hint::spin_loop();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Threads that wait for processors more than a tenth of the time go to sleep, and try again ever later; what was
+    /// asked for is left alone.
+    #[test]
+    fn staying_awake_is_tried_and_given_up() {
+        let awake = Awake::new(Wait::Auto);
+        let second = Duration::from_secs(1);
+        let mut now = awake.start;
+        let (mut waited, mut served) = (0, 0);
+        let mut judge = |more: u64, after: Duration| {
+            now += after;
+            (waited, served) = (waited + more, served + 1_000_000_000);
+            awake.judge(waited, served, now);
+            awake.is_allowed()
+        };
+        assert!(judge(100_000_000, second), "a tenth");
+        assert!(!judge(100_000_001, second), "more");
+        assert!(!judge(0, second / 2), "still resting");
+        assert!(judge(0, second / 2), "tried again");
+        assert!(!judge(900_000_000, second));
+        assert!(!judge(0, second), "resting longer");
+        assert!(judge(0, second));
+        assert!(judge(0, second), "it helps");
+        assert!(!judge(900_000_000, second) && judge(0, second), "the first rest again");
+        let fixed = Awake::new(Wait::Awake);
+        assert!(fixed.is_allowed() && !fixed.is_judged() && !Awake::new(Wait::Sleep).is_allowed());
+    }
+
+    /// Little that was served says nothing, and is kept for the next judgement.
+    #[test]
+    fn little_says_nothing() {
+        let awake = Awake::new(Wait::Auto);
+        awake.judge(9_000_000, 9_000_000, awake.start);
+        assert!(awake.is_allowed());
+        awake.judge(9_000_000, 10_000_000, awake.start);
+        assert!(!awake.is_allowed());
     }
 }

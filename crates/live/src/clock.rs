@@ -6,17 +6,42 @@
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, MutexGuard};
+use std::sync::{Arc, Condvar, MutexGuard};
 use std::time::{Duration, Instant};
 
+use crate::awake::Awake;
 use crate::engine::Engine;
+
+/// How a thread waits for the time at which an event is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Asleep until then.
+    Asleep,
+    /// It wakes somewhat earlier, and polls.
+    Awake,
+    /// The same, while other processors are kept awake.
+    AmongAwake,
+}
+
+impl Waiting {
+    /// Returns how long before the due time a thread stops sleeping, if `left` is left.
+    pub fn early(self, left: Duration) -> Duration {
+        match self {
+            Waiting::Asleep => Duration::ZERO,
+            // A thread that never slept would occupy the processor that its client used last and on which the client
+            // should be woken.
+            Waiting::Awake => SPIN.min(left / 2),
+            Waiting::AmongAwake => SPIN_AMONG_AWAKE.min(left),
+        }
+    }
+}
 
 /// How long before the due time a thread stops sleeping and polls the clock instead. Even if a halted processor has to
 /// be woken, 99 % of wake-ups take no longer than this.
-pub const SPIN: Duration = Duration::from_micros(150);
+const SPIN: Duration = Duration::from_micros(150);
 /// If other processors are kept awake, polling begins this long before an event is due: it then takes no processor away
 /// from other threads.
-pub const SPIN_AMONG_AWAKE: Duration = Duration::from_micros(500);
+const SPIN_AMONG_AWAKE: Duration = Duration::from_micros(500);
 /// The clock's thread, as a backup, wakes this much later than the connection that keeps the time.
 const RESERVE: Duration = Duration::from_millis(2);
 /// How often a thread that waits for a client checks whether it should keep waiting.
@@ -27,6 +52,7 @@ const NOBODY: u64 = u64::MAX;
 /// The times at which the threads that keep the time wake, ns since `start`. `wakes_ns` and `kept_ns` change only
 /// while the engine is locked; but the clock's thread sets `wakes_ns` to 0 as it wakes, before it looks at the engine.
 pub struct Clock {
+    awake: Arc<Awake>,
     start: Instant,
     /// The clock's thread sleeps on this.
     changed: Condvar,
@@ -37,10 +63,10 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Makes a clock with nothing due.
-    pub fn new() -> Clock {
+    /// Makes a clock with nothing due; `awake` says whether threads may stay awake.
+    pub fn new(awake: Arc<Awake>) -> Clock {
         let (wakes_ns, kept_ns) = (AtomicU64::new(0), AtomicU64::new(NOBODY));
-        Clock { start: Instant::now(), changed: Condvar::new(), wakes_ns, kept_ns }
+        Clock { awake, start: Instant::now(), changed: Condvar::new(), wakes_ns, kept_ns }
     }
 
     fn ns(&self, at: Instant) -> u64 {
@@ -50,7 +76,11 @@ impl Clock {
     /// Returns when the clock's thread should wake for an event that is due at `due`.
     pub fn wake_for(&self, due: Instant) -> Instant {
         let kept = self.kept_ns.load(Ordering::Relaxed) <= self.ns(due);
-        if kept { due + RESERVE } else { due - SPIN }
+        match kept {
+            true => due + RESERVE,
+            false if self.awake.is_allowed() => due - SPIN,
+            false => due,
+        }
     }
 
     /// Wakes the clock's thread if it would otherwise sleep past the time at which it should wake for `due`.

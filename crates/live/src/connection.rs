@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::awake::HOLD;
-use crate::clock::{LOOK, sleep_exactly};
+use crate::clock::{LOOK, Waiting, sleep_exactly};
 use crate::engine::{Asked, Sink};
-use crate::nbd::{Command, HEADER, Request, Session, Turn};
+use crate::nbd::{Command, Request, Session, Turn, header};
 use crate::outbox::Outbox;
 use crate::shared::Shared;
 use crate::socket::Stream;
@@ -162,12 +162,16 @@ impl Connection {
 
     /// Receives the next bytes; while this connection keeps the time, lets due events happen meanwhile.
     fn bytes(&mut self) -> std::io::Result<usize> {
-        let others_awake = self.prompt >= PROMPT && self.shared.awake.keep();
+        let waiting = match self.shared.awake.is_allowed() {
+            true if self.prompt >= PROMPT && self.shared.awake.keep() => Waiting::AmongAwake,
+            true => Waiting::Awake,
+            false => Waiting::Asleep,
+        };
         self.waited = Duration::MAX;
         let asked = Instant::now();
         while let Some(due) = self.kept {
             let into = &mut self.inbox.bytes[self.inbox.end..];
-            if let Some(outcome) = self.stream.receive_until(into, due, others_awake) {
+            if let Some(outcome) = self.stream.receive_until(into, due, waiting) {
                 return outcome;
             }
             if !self.catch_up() {
@@ -179,7 +183,7 @@ impl Connection {
         }
         let into = &mut self.inbox.bytes[self.inbox.end..];
         let asked = Instant::now();
-        if self.awake > 0 && !others_awake {
+        if self.awake > 0 && waiting == Waiting::Awake {
             self.awake -= 1;
             if let Some(outcome) = self.stream.receive_awake(into, asked + *WAKING.end()) {
                 self.waited = asked.elapsed();
@@ -233,7 +237,7 @@ impl Connection {
     /// Hands requests that have arrived to the engine; returns the same as [`Connection::take_in`].
     fn requests(&mut self) -> Option<usize> {
         let Connection { shared, inbox, session, sink, outbox, kept, .. } = self;
-        let (structured, stream, program) = (session.structured, session.stream, self.program);
+        let (form, stream, program) = (session.form, session.stream, self.program);
         let mut more = None;
         let (mut requests, mut taken_in) = (0, 0);
         let mut answered = Vec::new();
@@ -246,9 +250,9 @@ impl Connection {
                         if request.command == Command::BlockStatus && !session.block_status {
                             request.command = Command::Unknown(7);
                         }
-                        let data = &inbox.waiting()[HEADER..end];
+                        let data = &inbox.waiting()[header(form)..end];
                         let charged = outbox.charge(size(&request));
-                        engine.ask(&Asked { request, data, structured, stream, program, sink, charged });
+                        engine.ask(&Asked { request, data, form, stream, program, sink, charged });
                         inbox.start += end;
                         requests += 1;
                         taken_in += charged;

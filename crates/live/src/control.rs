@@ -14,7 +14,7 @@ use ftlab_core::metrics::Report;
 use serde_json::{Value, json};
 
 use crate::engine::{Asked, Live, Sink};
-use crate::nbd::{Command, Flags, Request};
+use crate::nbd::{Command, Flags, Form, Request};
 use crate::orders;
 use crate::shared::Shared;
 
@@ -57,7 +57,7 @@ impl Sink for Replies {
 
 /// Returns the device's result up to now.
 pub fn described(shared: &Shared, describe: &Describe) -> Value {
-    let (report, live) = shared.engine().report();
+    let (report, live) = shared.report();
     describe(&report, &live, shared.connections.load(Ordering::Relaxed))
 }
 
@@ -130,11 +130,11 @@ fn ask(shared: &Shared, requests: &[(Command, u64, u32)]) -> Value {
     shared.with_engine(&mut answered, |engine| {
         engine.catch_up()?;
         for &(command, offset, length) in requests {
-            let request = Request { command, flags: Flags(0), cookie: 0, offset, length };
+            let request = Request { command, flags: Flags(0), cookie: 0, offset, length: length.into() };
             engine.ask(&Asked {
                 request,
                 data: &[],
-                structured: false,
+                form: Form::Simple,
                 stream: 0,
                 program: 0,
                 sink: &sink,

@@ -4,6 +4,7 @@
 
 mod answer;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
@@ -24,7 +25,7 @@ use rustix::mount::UnmountFlags;
 use crate::LiveError;
 use crate::control::{Describe, described};
 use crate::engine::{Asked, Sink};
-use crate::nbd::{self, Command, Flags};
+use crate::nbd::{self, Command, Flags, Form};
 use crate::shared::Shared;
 use answer::{Answer, Pending, State};
 
@@ -42,6 +43,11 @@ const UNMOUNT: Duration = Duration::from_secs(1);
 const FILES: [&str; 3] = ["disk", "stats.json", "health.json"];
 const DISK: u64 = 2;
 const HEALTH: u64 = 4;
+
+thread_local! {
+    /// Whether the system's counts for the thread are read. A thread serves one file system.
+    static COUNTED: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The file system.
 struct Files {
@@ -88,6 +94,11 @@ impl Files {
         data: &[u8],
         (process, answer): (u32, Answer),
     ) {
+        COUNTED.with(|counted| {
+            if !counted.replace(true) {
+                self.shared.serving.join();
+            }
+        });
         let parts = length.div_ceil(PART_BYTES).max(1);
         let state = State { left: parts as usize, error: 0, reply: Vec::new(), answer: Some(answer) };
         let pending = Arc::new(Pending(Mutex::new(state)));
@@ -107,12 +118,12 @@ impl Files {
                     flags: Flags(flags),
                     cookie: 0,
                     offset: offset + from,
-                    length: (length - from).min(PART_BYTES) as u32,
+                    length: (length - from).min(PART_BYTES),
                 };
                 engine.ask(&Asked {
                     request,
                     data,
-                    structured: false,
+                    form: Form::Simple,
                     stream: 0,
                     program,
                     sink: &sink,

@@ -21,6 +21,7 @@ mod connection;
 pub mod control;
 pub mod engine;
 mod fuse;
+mod interference;
 mod listen;
 pub mod media;
 pub mod metrics;
@@ -38,6 +39,9 @@ mod socket;
 pub mod unflushed;
 
 pub use address::Address;
+pub use awake::Wait;
+pub use interference::{Interference, Waited};
+pub use recording::RecordingStatus;
 pub use server::{Options, Server};
 
 /// Why a live device cannot start or continue.

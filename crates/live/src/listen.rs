@@ -64,8 +64,10 @@ fn take(listener: &Listener, shared: &Shared, mut serve: impl FnMut(Stream)) {
 /// Serves one client until its connection ends.
 fn serve(shared: Arc<Shared>, stream: Arc<Stream>, outbox: Arc<Outbox>) {
     let sender = outbox.clone();
-    let sends = spawn(move || sender.run());
-    Connection::new(shared.clone(), stream.clone(), outbox.clone()).run();
+    let counts = shared.clone();
+    let sends = spawn(move || counts.serving.during(|| sender.run()));
+    let connection = Connection::new(shared.clone(), stream.clone(), outbox.clone());
+    shared.serving.during(|| connection.run());
     // The sending thread ends with the connection.
     let _ = sends.join();
     shared.clients().retain(|other| !Arc::ptr_eq(other, &stream));

@@ -1,6 +1,7 @@
 //! What the device measures, for Prometheus: each query is answered with the text that Prometheus' client library
 //! makes of the report.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -20,6 +21,9 @@ use crate::shared::Shared;
 
 /// How long a client may take to send its query, and to read the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Types of the two formats of the text: of OpenMetrics, and Prometheus' own.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Bytes of the longest query.
 const MOST_BYTES: u64 = 16 << 10;
 /// Exponents of the buckets' upper bounds, which are powers of two, in ns, like those of the histograms' bins: from 1
@@ -43,10 +47,8 @@ pub struct Scrape {
 impl Scrape {
     /// Collects everything to be reported at this moment.
     pub fn of(shared: &Shared) -> Scrape {
-        let engine = shared.engine();
-        let (report, live) = engine.report();
-        let histograms = engine.histograms();
-        drop(engine);
+        let histograms = shared.engine().histograms();
+        let (report, live) = shared.report();
         let open = shared.clients().len() as u64;
         Scrape { report, live, histograms, connections: (open, shared.connections.load(Ordering::Relaxed)) }
     }
@@ -189,14 +191,18 @@ impl Scrape {
         let busy = busy.iter().map(|(labels, seconds)| (&labels[..], *seconds));
         page.counter(("flash_busy", "Time of cells and bus", Some(Unit::Seconds)), busy)?;
         let waf = &report.waf;
-        let shares =
-            [("total", waf.total), ("gc", waf.gc), ("map", waf.map), ("merge", waf.merge), ("pad", waf.pad)];
+        let total = waf.total.unwrap_or(f64::NAN);
+        let help = "Pages programmed for each page the host wrote";
+        page.gauge(("overall_write_amplification", help, Some(ratio())), [(&[][..], total)])?;
+        // The total is no sample of this metric, whose sum would count every page twice.
+        let shares = [("gc", waf.gc), ("map", waf.map), ("merge", waf.merge), ("pad", waf.pad)];
         let shares = shares.map(|(cause, share)| ([("cause", cause)], share.unwrap_or(f64::NAN)));
+        let further = [("fold", waf.fold), ("refresh", waf.refresh)].into_iter();
+        let further = further.filter_map(|(cause, share)| Some(([("cause", cause)], share?)));
+        let shares: Vec<_> = shares.into_iter().chain(further).collect();
         let shares = shares.iter().map(|(labels, share)| (&labels[..], *share));
-        page.gauge(
-            ("write_amplification", "Pages programmed for each page the host wrote", Some(ratio())),
-            shares,
-        )?;
+        let help = "Pages programmed for each page the host wrote, besides those with its data";
+        page.gauge(("write_amplification", help, Some(ratio())), shares)?;
         let lookups = [("hit", report.mapping.hits), ("miss", report.mapping.misses)];
         let lookups = lookups.map(|(result, count)| ([("result", result)], count));
         let lookups = lookups.iter().map(|(labels, count)| (&labels[..], *count));
@@ -247,27 +253,59 @@ pub fn serve(shared: &Shared, stream: &TcpStream) -> std::io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut lines = BufReader::new(stream.take(MOST_BYTES)).lines();
     let asked = lines.next().transpose()?.unwrap_or_default();
+    let mut open = false;
     // The rest of the head must be read as well, or the answer might be lost.
     for line in lines {
-        if line?.is_empty() {
+        let line = line?;
+        if line.is_empty() {
             break;
         }
+        open |= wants_open_metrics(&line);
     }
-    let (status, body) = match asked.split(' ').collect::<Vec<_>>()[..] {
-        ["GET", "/metrics", _] => ("200 OK", Scrape::of(shared).text().expect("a text takes everything")),
-        ["GET", ..] => ("404 Not Found", "it is /metrics\n".into()),
-        _ => ("405 Method Not Allowed", "GET /metrics\n".into()),
+    let text = || Scrape::of(shared).text().expect("a text takes everything");
+    let (status, kind, body) = match asked.split(' ').collect::<Vec<_>>()[..] {
+        ["GET" | "HEAD", "/metrics", _] if open => ("200 OK", OPEN_METRICS, text()),
+        ["GET" | "HEAD", "/metrics", _] => ("200 OK", PLAIN, plain(&text())),
+        ["GET" | "HEAD", ..] => ("404 Not Found", "text/plain", "it is /metrics\n".into()),
+        _ => ("405 Method Not Allowed", "text/plain", "GET or HEAD /metrics\n".into()),
     };
-    let kind = match status {
-        "200 OK" => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-        _ => "text/plain",
-    };
+    let allow = if status.starts_with("405") { "Allow: GET, HEAD\r\n" } else { "" };
     let mut out = stream;
     write!(
         out,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        body.len()
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{allow}Vary: Accept\r\n\
+         Connection: close\r\n\r\n{}",
+        body.len(),
+        // A HEAD is answered as a GET, without the text.
+        if asked.starts_with("HEAD ") { "" } else { &body }
     )
+}
+
+/// Whether a line of the query's head asks for the OpenMetrics format; all others get the older one.
+fn wants_open_metrics(line: &str) -> bool {
+    let Some((name, kinds)) = line.split_once(':') else { return false };
+    let mut kinds = kinds.split(',').map(|kind| kind.split(';').next().unwrap_or_default().trim());
+    name.eq_ignore_ascii_case("accept")
+        && kinds.any(|kind| kind.eq_ignore_ascii_case("application/openmetrics-text"))
+}
+
+/// Returns the text in Prometheus' own format: there are no units and no end, and a counter is described under the name
+/// that its samples have.
+fn plain(open_metrics: &str) -> String {
+    let counters: HashSet<&str> = open_metrics
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter"))
+        .collect();
+    let mut out = String::with_capacity(open_metrics.len());
+    for line in open_metrics.lines().filter(|line| !line.starts_with("# UNIT ") && *line != "# EOF") {
+        let described = ["# HELP ", "# TYPE "].into_iter().find_map(|kind| {
+            let (name, rest) = line.strip_prefix(kind)?.split_once(' ')?;
+            counters.contains(name).then(|| format!("{kind}{name}_total {rest}"))
+        });
+        out.push_str(described.as_deref().unwrap_or(line));
+        out.push('\n');
+    }
+    out
 }
 
 #[cfg(test)]
@@ -287,5 +325,28 @@ mod tests {
         assert_eq!(buckets[BOUNDS.count() - 1].1, 2);
         assert_eq!(buckets[BOUNDS.count()], (f64::INFINITY, 2));
         assert_eq!(buckets.iter().map(|bucket| bucket.1).sum::<u64>(), 8);
+    }
+
+    #[test]
+    fn a_format_is_asked_for() {
+        assert!(wants_open_metrics(
+            "Accept: text/html, application/OpenMetrics-text;version=1.0.0;q=0.5,*/*"
+        ));
+        assert!(wants_open_metrics("accept:application/openmetrics-text"));
+        for other in
+            ["Accept: */*", "Accept: text/plain;version=0.0.4", "X-Accept: application/openmetrics-text", ""]
+        {
+            assert!(!wants_open_metrics(other), "{other}");
+        }
+    }
+
+    /// In Prometheus' own format a counter has one name, and only comments differ otherwise.
+    #[test]
+    fn counters_have_one_name() {
+        let open = "# HELP a_seconds A.\n# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total{b=\"c d\"} 1\n\
+                    # HELP a_seconds_b B.\n# TYPE a_seconds_b gauge\na_seconds_b 2\n# EOF\n";
+        let own = "# HELP a_seconds_total A.\n# TYPE a_seconds_total counter\na_seconds_total{b=\"c d\"} 1\n\
+                   # HELP a_seconds_b B.\n# TYPE a_seconds_b gauge\na_seconds_b 2\n";
+        assert_eq!(plain(open), own);
     }
 }

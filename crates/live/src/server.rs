@@ -11,16 +11,17 @@ use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::{Identity, Prepared};
 
-use crate::awake::Awake;
+use crate::awake::{Awake, Wait};
 use crate::clock::Clock;
 use crate::control::{self, Describe};
 use crate::engine::{Engine, Live};
 use crate::fuse::Mounted;
+use crate::interference::Serving;
 use crate::listen::{take_connections, take_questions};
 use crate::media::Stored;
 use crate::nbd::Export;
 use crate::pace::Time;
-use crate::recording::Recording;
+use crate::recording::{Recording, RecordingStatus};
 use crate::shared::Shared;
 use crate::socket::{Listener, knock};
 use crate::{Address, LiveError};
@@ -38,10 +39,14 @@ pub struct Options {
     pub metrics: Option<SocketAddr>,
     /// How time passes.
     pub time: Time,
+    /// How threads wait.
+    pub wait: Wait,
     /// Whether writes are refused.
     pub read_only: bool,
     /// File for a trace of all requests.
     pub record: Option<PathBuf>,
+    /// Bytes after which the trace goes on in the next numbered file.
+    pub rotate: Option<u64>,
     /// The description of the export.
     pub description: String,
     /// Number of streams that clients can choose by the name of their export.
@@ -95,10 +100,12 @@ impl Server {
             streams: options.streams,
         };
         let engine = engine(settings, device, options)?;
+        let awake = Arc::new(Awake::new(options.wait));
         let shared = Arc::new(Shared {
             engine: Mutex::new(engine),
-            clock: Clock::new(),
-            awake: Arc::new(Awake::new()),
+            clock: Clock::new(awake.clone()),
+            awake: awake.clone(),
+            serving: Serving::new(),
             asked_to_stop: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
@@ -126,7 +133,7 @@ impl Server {
         if matches!(options.time, Time::Real { .. }) {
             timers = shared.awake.start();
             let shared = shared.clone();
-            timers.push(spawn(move || shared.keep_time()));
+            timers.push(spawn(move || shared.serving.during(|| shared.keep_time())));
         }
         Ok(Server { shared, addresses, questions, listeners, timers, mounted, connections })
     }
@@ -173,17 +180,24 @@ impl Server {
         self.shared.engine().cut_at_request(after, seed).map_err(LiveError::User)
     }
 
+    /// Returns how far the recording has come, if there is one.
+    pub fn recording(&self) -> Option<RecordingStatus> {
+        self.shared.engine.lock().ok().and_then(|engine| engine.recording())
+    }
+
     /// Returns the number of clients served so far.
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
     /// Stops cleanly: requests in flight complete, the recording ends, and flash in a file is left with its
-    /// checkpoint. Returns the result, which says under `media` whether closing that file failed.
+    /// checkpoint. Returns the result, which says under `media` and `recording` whether closing these files failed.
     ///
     /// # Errors
-    /// The simulation's error, the recording's, or a fault.
+    /// The simulation's error, or a fault.
     pub fn stop(mut self) -> Result<(Report, Live), LiveError> {
+        // The threads of a mounted device end without a word.
+        self.shared.serving.waited();
         self.close();
         self.look()?;
         let mut engine = self.shared.engine.lock().map_err(|_| LiveError::Broken)?;
@@ -192,8 +206,9 @@ impl Server {
         let mut answered = Vec::new();
         engine.take_answered(&mut answered);
         answered.iter().for_each(|sink| sink.kick());
-        engine.end_recording()?;
-        let (report, mut live) = engine.report();
+        engine.end_recording();
+        let ((report, mut live), served) = (engine.report(), engine.served());
+        live.interference = Some(self.shared.serving.interference(served));
         let error = engine.end_media()?;
         if let Some(media) = &mut live.media {
             media.error = error;
@@ -225,7 +240,7 @@ fn engine(
     device: (Prepared, Option<Stored>),
     options: &Options,
 ) -> Result<Engine, LiveError> {
-    let record = |path| Recording::create(path, options.streams > 0);
+    let record = |path| Recording::create(path, options.streams > 0, options.rotate);
     let recording = options.record.as_deref().map(record).transpose()?;
     let mut engine = Engine::new(settings, device, (options.time, options.read_only), recording);
     if options.trace_pids {

@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::{Identity, RunError};
 
-use crate::awake::Awake;
+use crate::awake::{Awake, JUDGE};
 use crate::clock::{Clock, sleep_exactly};
-use crate::engine::{Engine, Sink};
+use crate::engine::{Engine, Live, Sink};
+use crate::interference::Serving;
 use crate::nbd::Export;
 use crate::socket::Stream;
 
@@ -25,6 +27,8 @@ pub struct Shared {
     pub clock: Clock,
     /// The threads that keep processors awake.
     pub awake: Arc<Awake>,
+    /// What the system counts for the threads that serve.
+    pub serving: Serving,
     /// Whether a command has asked the device to stop.
     pub asked_to_stop: AtomicBool,
     /// Whether no more clients are accepted.
@@ -54,6 +58,14 @@ impl Shared {
     /// Locks and returns the engine.
     pub fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().expect("no panic in the engine")
+    }
+
+    /// Returns the result up to now, and the live device's own figures.
+    pub fn report(&self) -> (Report, Live) {
+        let engine = self.engine();
+        let ((report, live), served) = (engine.report(), engine.served());
+        drop(engine);
+        (report, Live { interference: Some(self.serving.interference(served)), ..live })
     }
 
     /// Runs `how` on the engine, and collects the clients that then have replies to send; returns false if the engine
@@ -87,13 +99,32 @@ impl Shared {
         self.failed.lock().expect("no panic while a failure is noted")
     }
 
+    /// Judges whether staying awake helps. With many threads their counts take long to read, and hardly any stays
+    /// awake for one client.
+    fn judge(&self, served: Duration, now: Instant) {
+        const MOST_THREADS: usize = 32;
+        if self.serving.threads() <= MOST_THREADS
+            && let Some(waited_ns) = self.serving.waited().wait_ns
+        {
+            self.awake.judge(waited_ns, served.as_nanos() as u64, now);
+        }
+    }
+
     /// Lets due events happen until the server stops; the clock's thread runs this.
     pub fn keep_time(&self) {
         sleep_exactly();
         let mut answered: Vec<Arc<dyn Sink>> = Vec::new();
+        let mut judged = Instant::now();
         while !self.stopping.load(Ordering::Relaxed) {
             let engine = self.engine();
             let now = Instant::now();
+            let served = engine.served();
+            if self.awake.is_judged() && now >= judged + JUDGE {
+                judged = now;
+                drop(engine);
+                self.judge(served, now);
+                continue;
+            }
             let due = engine.due();
             let wake = due.map_or(now + IDLE, |due| self.clock.wake_for(due));
             if now < wake {

@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::clock::{SPIN, SPIN_AMONG_AWAKE};
+use crate::clock::Waiting;
 use crate::{Address, LiveError};
 
 /// A connection.
@@ -46,17 +46,13 @@ impl Stream {
     }
 
     /// Receives what comes before `moment`, and is awake again by then; returns `None` if nothing has come.
-    /// `others_awake` says whether other processors are kept awake.
     pub fn receive_until(
         &self,
         into: &mut [u8],
         moment: Instant,
-        others_awake: bool,
+        waiting: Waiting,
     ) -> Option<io::Result<usize>> {
-        let left = moment.saturating_duration_since(Instant::now());
-        // A thread that never slept would occupy the processor that its client used last and on which the client
-        // should be woken.
-        let awake = moment - if others_awake { SPIN_AMONG_AWAKE.min(left) } else { SPIN.min(left / 2) };
+        let awake = moment - waiting.early(moment.saturating_duration_since(Instant::now()));
         loop {
             let left = awake.saturating_duration_since(Instant::now());
             if left.is_zero() {

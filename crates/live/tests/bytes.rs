@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ftlab_core::ftl;
 use ftlab_core::metrics::Report;
 use ftlab_live::engine::{Asked, Engine, Sink};
-use ftlab_live::nbd::{Command, Flags, Request};
+use ftlab_live::nbd::{Command, Flags, Form, Request};
 use ftlab_live::pace::Time;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -44,7 +44,7 @@ fn draw(random: &mut Xoshiro256PlusPlus, model: &mut [u8], page: usize, area: (u
         _ => {}
     }
     let expected = if command == Command::Read { model[offset..end].to_vec() } else { Vec::new() };
-    let request = Request { command, flags, cookie: 0, offset: offset as u64, length: length as u32 };
+    let request = Request { command, flags, cookie: 0, offset: offset as u64, length: length as u64 };
     Case { request, data, expected }
 }
 
@@ -72,7 +72,7 @@ fn check(keys: &[(&str, &str)], seed: u64, time: Time) -> Report {
             engine.ask(&Asked {
                 request,
                 data: &case.data,
-                structured: false,
+                form: Form::Simple,
                 stream: 0,
                 program: 0,
                 sink: &sink,
@@ -107,8 +107,16 @@ fn read_all(
     keys: &[(&str, &str)],
 ) {
     let length = model.len() as u32;
-    let request = Request { command: Command::Read, flags: Flags(0), cookie: 9, offset: 0, length };
-    engine.ask(&Asked { request, data: &[], structured: true, stream: 0, program: 0, sink, charged: 0 });
+    let request = Request { command: Command::Read, flags: Flags(0), cookie: 9, offset: 0, length: length.into() };
+    engine.ask(&Asked {
+        request,
+        data: &[],
+        form: Form::Structured,
+        stream: 0,
+        program: 0,
+        sink,
+        charged: 0,
+    });
     engine.go().unwrap();
     engine.drain().unwrap();
     let reply = kept.take().pop().unwrap();

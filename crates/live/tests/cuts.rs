@@ -13,7 +13,7 @@ use ftlab_core::sim::Prepared;
 use ftlab_live::LiveError;
 use ftlab_live::engine::{Asked, Engine, Sink};
 use ftlab_live::media::{Nand, Opened};
-use ftlab_live::nbd::{Command, Flags, Request};
+use ftlab_live::nbd::{Command, Flags, Form, Request};
 use ftlab_live::pace::Time;
 use ftlab_live::reopen::reopen;
 use rand::{Rng, SeedableRng};
@@ -120,7 +120,7 @@ impl Client {
         engine.ask(&Asked {
             request,
             data,
-            structured: false,
+            form: Form::Simple,
             stream: 0,
             program: 0,
             sink: &self.sink,
@@ -130,7 +130,7 @@ impl Client {
 
     /// Reads everything the device holds.
     fn read(&self, engine: &mut Engine, bytes: usize) -> Vec<u8> {
-        let length = bytes as u32;
+        let length = bytes as u64;
         self.ask(
             engine,
             Request { command: Command::Read, flags: Flags(0), cookie: 9, offset: 0, length },
@@ -162,7 +162,7 @@ impl Client {
             let to = random.random_range(from + 1..=start + area);
             let trim = random.random_range(0..5) == 0;
             let fua = random.random_range(0..8) == 0;
-            let (offset, length) = ((from * SECTOR) as u64, ((to - from) * SECTOR) as u32);
+            let (offset, length) = ((from * SECTOR) as u64, ((to - from) * SECTOR) as u64);
             let mut data = Vec::new();
             let changed = if trim {
                 let whole = (from * SECTOR).next_multiple_of(page)..to * SECTOR / page * page;
@@ -296,7 +296,7 @@ fn damage_is_told_and_what_is_whole_is_taken() {
     let (kept, sink) = common::client();
     let client = Client { kept, sink };
     let (mut engine, _) = open(&resolved, &path, Time::Free).unwrap();
-    let length = resolved.settings.ftl.logical_page_bytes;
+    let length = u64::from(resolved.settings.ftl.logical_page_bytes);
     let write = Request { command: Command::Write, flags: Flags(0), cookie: 1, offset: 0, length };
     client.ask(&mut engine, write, &vec![0xa7; length as usize]);
     go(&mut engine);

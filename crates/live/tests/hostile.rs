@@ -40,7 +40,7 @@ fn judge(number: u64) -> Option<String> {
             }
             Turn::Go(length) | Turn::Request(_, length) => start += length,
             Turn::Wait(needed) if needed <= end - start => return Some("it waits for what is there".into()),
-            Turn::Wait(needed) if needed > (64 << 10) + (32 << 20) + 28 => {
+            Turn::Wait(needed) if needed > (64 << 10) + (32 << 20) + 32 => {
                 return Some(format!("it waits for {needed} bytes"));
             }
             Turn::Wait(_) if end == bytes.len() => break,
@@ -78,8 +78,10 @@ fn serve_in(time: Time, name: &str, keys: &[(&str, &str)]) -> (Server, PathBuf) 
         control: None,
         metrics: None,
         time,
+        wait: ftlab_live::Wait::Auto,
         read_only: false,
         record: None,
+        rotate: None,
         description: "test".into(),
         patience: Duration::from_millis(200),
         identity: Default::default(),

@@ -46,7 +46,9 @@ mod _core {
     #[pymodule_export]
     use crate::state::{Device, discard_unfinished};
     #[pymodule_export]
-    use crate::trace::{TraceChunks, trace_check, trace_chunks, trace_convert_csv, trace_head, trace_info};
+    use crate::trace::{
+        TraceChunks, trace_check, trace_chunks, trace_convert_csv, trace_files, trace_head, trace_info,
+    };
 
     /// Returns the peak resident memory of this process, bytes; None where it is unknown.
     #[pyfunction]

@@ -12,7 +12,7 @@ use ftlab_live::engine::{Live, OPERATIONS, Program};
 use ftlab_live::media::{Nand, Opened, Stored};
 use ftlab_live::pace::Time;
 use ftlab_live::reopen::reopen;
-use ftlab_live::{Address, LiveError, Options, Server};
+use ftlab_live::{Address, Interference, LiveError, Options, Server, Wait};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -60,6 +60,11 @@ fn described(resolved: &Resolved, since: Instant, report: &Report, live: &Live, 
     if let Some(programs) = &live.programs {
         result["live"]["programs"] = programs.iter().map(program).collect();
     }
+    result["live"]["interference"] = live.interference.as_ref().map_or(Value::Null, interference);
+    if let Some(recording) = &live.recording {
+        result["live"]["recording"] =
+            json!({ "requests": recording.requests, "files": recording.files, "error": recording.error });
+    }
     if let Some(media) = &live.media {
         let mut told = opened(&media.opened);
         told["operations"] = media.operations.into();
@@ -85,6 +90,19 @@ fn program(program: &Program) -> Value {
         told[name] = json!(Summary::new(latency, false));
     }
     told
+}
+
+/// Returns how much the device was interfered with.
+fn interference(found: &Interference) -> Value {
+    let wait_ns = found.waited.wait_ns;
+    let share = wait_ns.filter(|_| found.served_ns > 0).map(|ns| ns as f64 / found.served_ns as f64);
+    json!({
+        "served_ns": found.served_ns,
+        "wait_ns": wait_ns,
+        "wait_share": share,
+        "involuntary_switches": found.waited.involuntary_switches,
+        "pressure": found.pressure,
+    })
 }
 
 /// Returns the state in which a media file was found.
@@ -147,12 +165,13 @@ impl LiveServer {
     /// directory in which the device appears as a file; `media`: the file with its flash; `control`: the control
     /// socket; `metrics`: a loopback address for Prometheus; `speed`: simulated time divided by wall time, `None` if
     /// requests complete immediately; `preconditioning`: the same as for `run`; `streams`: how many streams clients can choose by the
-    /// name of their export; `trace_pids`: whether the latencies of each program that asks are kept.
+    /// name of their export; `trace_pids`: whether the latencies of each program that asks are kept; `rotate`: bytes after
+    /// which the recording goes on in the next numbered file; `wait`: how threads wait (`auto`, `awake`, `sleep`).
     #[new]
     #[pyo3(signature = (
         config, nbd, *, fuse=None, media=None, control=None, metrics=None, speed=Some(1.0), read_only=false,
         record=None, load_state=None, check=false, patience_s=30.0, preconditioning=None,
-        streams=0, trace_pids=false
+        streams=0, trace_pids=false, rotate=None, wait="auto"
     ))]
     #[allow(clippy::too_many_arguments)] // keywords in Python
     fn new(
@@ -172,7 +191,11 @@ impl LiveServer {
         preconditioning: Option<Py<PyAny>>,
         streams: u8,
         trace_pids: bool,
+        rotate: Option<u64>,
+        wait: &str,
     ) -> PyResult<LiveServer> {
+        let wait = Wait::named(wait)
+            .ok_or_else(|| Fault::User(format!("--wait {wait}: it is auto, awake or sleep")))?;
         let known = config.clone_ref(py);
         let (resolved, since) = (&config.get().resolved, Instant::now());
         let describe = move |report: &Report, live: &Live, connections| {
@@ -191,8 +214,10 @@ impl LiveServer {
                 control,
                 metrics,
                 time: speed.map_or(Time::Free, |speed| Time::Real { speed }),
+                wait,
                 read_only,
                 record,
+                rotate,
                 description: format!("ftlab: {}", resolved.settings.ftl.kind),
                 streams,
                 identity: resolved.state_identity(),
@@ -227,6 +252,15 @@ impl LiveServer {
     /// a file.
     fn opened(&self) -> &str {
         &self.opened
+    }
+
+    /// Returns why the recording has ended before the device, if it has.
+    fn recording_error(&self, py: Python<'_>) -> Option<String> {
+        let look = || {
+            let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+            server.as_ref().and_then(Server::recording)?.error
+        };
+        py.detach(look)
     }
 
     /// Cuts the power in the `after`-th program or erase from now, or immediately if `after` is 0.

@@ -46,6 +46,12 @@ pub fn trace_check(py: Python<'_>, config: &Config, progress: Option<Py<PyAny>>)
     Ok(py.detach(|| guard(work))?)
 }
 
+/// Returns the files of a trace, in order: several if a `*` in its name stands for numbers.
+#[pyfunction]
+pub fn trace_files(path: &str) -> PyResult<Vec<std::path::PathBuf>> {
+    Ok(guard(|| ftlab_trace::files(path).map_err(|error| Fault::User(error.to_string())))?)
+}
+
 /// The time of a request in ns, the letter of its operation (WF: a write with FUA), offset and size in bytes, stream.
 type Shown = (u64, String, u64, u64, u16);
 

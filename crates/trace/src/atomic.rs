@@ -1,4 +1,4 @@
-//! Output files that appear by rename, when they are complete.
+//! Output files that appear by rename: when they are complete, or before more is written to them.
 
 pub use crate::lines::reason;
 use std::fs::{File, OpenOptions};
@@ -99,6 +99,15 @@ impl OutputFile {
     /// If writing or moving fails; the target is then as it was.
     pub fn finish(mut self) -> Result<(), OutputError> {
         self.complete().map_err(|error| OutputError::new(&self.path, error))
+    }
+
+    /// Moves the file to its place with what is written so far, and returns it, to be written further.
+    ///
+    /// # Errors
+    /// If writing or moving fails; the target is then as it was.
+    pub fn place(mut self) -> Result<File, OutputError> {
+        let placed = self.complete().and_then(|()| self.file.get_ref().try_clone());
+        placed.map_err(|error| OutputError::new(&self.path, error))
     }
 
     fn complete(&mut self) -> io::Result<()> {

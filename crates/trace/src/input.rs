@@ -6,6 +6,7 @@ use crate::formats::{BINARIES, FORMATS};
 use crate::lines::{Lines, input_error};
 use crate::options::{Completions, Options};
 use crate::parquet;
+use crate::series::files;
 use crate::text::{Rows, Stamps};
 use ftlab_core::settings::{OutOfRange, StreamsOf};
 use ftlab_core::workload::SourceError;
@@ -51,7 +52,7 @@ impl Input {
             ));
         }
         let passes = options.repeat + u64::from(options.out_of_range == OutOfRange::Compact);
-        if passes > 1 && !std::fs::metadata(path).is_ok_and(|meta| meta.is_file()) {
+        if passes > 1 && !files(path)?.iter().all(|file| file.is_file()) {
             return Err(input_error(
                 path,
                 "is not a regular file and cannot be read twice, as workload.repeat and \

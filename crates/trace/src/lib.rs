@@ -53,6 +53,7 @@ mod range;
 mod requests;
 mod rwbs;
 mod sanity;
+mod series;
 mod streams;
 mod text;
 pub mod timeline;
@@ -67,6 +68,7 @@ pub use info::{Info, SizeCount, StreamCount, info};
 pub use options::{Completions, GoOn, Options};
 pub use requests::{Further, RequestsCsv};
 pub use sanity::doubts;
+pub use series::files;
 pub use times::Paced;
 
 use ftlab_core::workload::{Record, Source, SourceError};

@@ -1,10 +1,12 @@
 //! Lines of a text file, plain or compressed, from one fixed buffer.
 
 use crate::options::GoOn;
+use crate::series::{self, Series};
 use ftlab_core::workload::SourceError;
 use memchr::memchr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
 
 /// Bytes of the buffer, and upper bound on the bytes of a line.
 const BUFFER: usize = 256 << 10;
@@ -19,6 +21,9 @@ pub(crate) struct Lines {
     end: usize,
     at_end: bool,
     number: u64,
+    /// Whether a last line without a line feed is left out, and whether there was one.
+    only_whole: bool,
+    cut_off: bool,
     go_on: GoOn,
 }
 
@@ -29,18 +34,15 @@ impl Lines {
     /// If the file is missing, a directory, unreadable or empty.
     pub(crate) fn open(path: &str, go_on: &GoOn) -> Result<Lines, SourceError> {
         let fail = |error: io::Error| input_error(path, &reason(&error));
-        let mut file = File::open(path).map_err(fail)?;
-        if file.metadata().map_err(fail)?.is_dir() {
+        let mut files = series::files(path)?.into_iter();
+        let first = files.next().unwrap_or_default();
+        if first.is_dir() {
             return Err(input_error(path, "is a directory, not a trace file"));
         }
-        let mut magic = [0; 10];
-        let length = read_full(&mut file, &mut magic, &|_| true).map_err(fail)?;
-        if length == 0 {
-            return Err(input_error(path, "the file is empty"));
+        let (compression, mut input) = decompressed(&first).map_err(fail)?;
+        if files.len() > 0 {
+            input = Box::new(Series::new(input, files).map_err(fail)?);
         }
-        let whole =
-            BufReader::with_capacity(64 << 10, io::Cursor::new(magic).take(length as u64).chain(file));
-        let (compression, input) = decompress(&magic[..length], whole);
         let mut lines = Lines {
             path: path.to_owned(),
             input,
@@ -50,6 +52,8 @@ impl Lines {
             end: 0,
             at_end: false,
             number: 0,
+            only_whole: false,
+            cut_off: false,
             go_on: go_on.clone(),
         };
         lines.fill()?;
@@ -77,6 +81,16 @@ impl Lines {
     /// Returns the number of the line returned last.
     pub(crate) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Sets whether a last line without a line feed is left out.
+    pub(crate) fn set_only_whole(&mut self, only_whole: bool) {
+        self.only_whole = only_whole;
+    }
+
+    /// Whether a last line without a line feed was left out.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.cut_off
     }
 
     /// Returns the next line and its number.
@@ -130,6 +144,10 @@ impl Lines {
             }
         }
         // The last line need not end in a newline.
+        if self.only_whole {
+            self.cut_off = self.start < self.end;
+            self.start = self.end;
+        }
         Ok((self.start < self.end).then_some(self.end - self.start))
     }
 
@@ -162,6 +180,21 @@ impl Lines {
             format!("the {compression} data is damaged: {}", reason(error))
         }
     }
+}
+
+/// Opens a file; returns how it is compressed, and its bytes without that.
+///
+/// # Errors
+/// The file's error, also if it is empty.
+pub(crate) fn decompressed(path: &Path) -> io::Result<(Option<&'static str>, Box<dyn Read + Send>)> {
+    let mut file = File::open(path)?;
+    let mut magic = [0; 10];
+    let length = read_full(&mut file, &mut magic, &|_| true)?;
+    if length == 0 {
+        return Err(io::Error::other("the file is empty"));
+    }
+    let whole = BufReader::with_capacity(64 << 10, io::Cursor::new(magic).take(length as u64).chain(file));
+    Ok(decompress(&magic[..length], whole))
 }
 
 fn decompress(

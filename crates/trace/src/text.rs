@@ -175,6 +175,12 @@ pub(crate) trait Parser: Default + Send {
     /// Parses a line that is not blank; if the line names a device, `devices` gives the request its place.
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble>;
 
+    /// Whether each line ends in a line feed, so that a last one without was cut off and its numbers may lack digits;
+    /// asked after a header.
+    fn has_whole_lines(&self) -> bool {
+        false
+    }
+
     /// Returns notes for people who read the figures, besides those about the devices.
     fn notes(&self) -> Vec<String> {
         Vec::new()
@@ -289,6 +295,9 @@ impl<P: Parser> Rows for TextRows<P> {
         loop {
             let Some((line, number)) = self.lines.next()? else {
                 self.done = true;
+                if self.lines.is_cut_off() {
+                    self.dropped.insert("cut_off", 1);
+                }
                 return Ok(None);
             };
             if is_blank(line) {
@@ -312,7 +321,7 @@ impl<P: Parser> Rows for TextRows<P> {
                     self.bad_line(BEYOND)?;
                 }
                 Ok(Row::Drop(reason)) => *self.dropped.entry(reason).or_default() += 1,
-                Ok(Row::Nothing) => {}
+                Ok(Row::Nothing) => self.lines.set_only_whole(self.parser.has_whole_lines()),
                 Ok(Row::End) => {
                     self.done = true;
                     return Ok(None);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, check_form, failure, read, with};
+use common::{Folder, check_form, drain, failure, read, with};
 use ftlab_core::settings::OutOfRange;
 use ftlab_core::sim::{Completion, Observer};
 use ftlab_core::workload::Op;
@@ -345,4 +345,42 @@ proptest::proptest! {
         let got: Vec<u64> = text.lines().skip(1).map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
         proptest::prop_assert_eq!(got, (1..60).collect::<Vec<_>>());
     }
+}
+
+/// The files of a recording that went on in numbered ones are read as one trace, compressed or not, and their header
+/// once; a file that lacks the header is read from its first line.
+#[test]
+fn numbered_files_are_one_trace() {
+    let folder = Folder::new();
+    let text = text();
+    let lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
+    for (at, part) in lines[1..].chunks(4_001).enumerate() {
+        let header = if at == 2 { &[][..] } else { lines[0] };
+        let part = [header, &part.concat()].concat();
+        let part = if at % 2 == 0 { part } else { gzip(&part) };
+        folder.file(&format!("a.{:02}.csv", at + 3), part);
+    }
+    let whole = folder.file("whole.csv", &text);
+    let records = |path: &str| common::short(&drain(&mut *open(path, &Options::default()).unwrap()).unwrap());
+    let pattern = folder.path("a.*.csv");
+    assert_eq!(records(&pattern), records(&whole));
+    let twice = Options { repeat: 2, ..Options::default() };
+    assert_eq!(drain(&mut *open(&pattern, &twice).unwrap()).unwrap().len(), 60_000);
+    std::fs::remove_file(folder.path("a.04.csv")).unwrap();
+    let message = open(&pattern, &Options::default()).err().unwrap().to_string();
+    assert!(message.contains("a.05.csv lack what was between them"), "{message}");
+}
+
+/// Cut off at any byte, a recording is read up to its last whole line; other files may lack the last line feed.
+#[test]
+fn a_recording_ends_at_its_last_whole_line() {
+    let text = "time_ns,op,offset,size,outstanding\n5,R,4096,4096,12\n7,WF,8192,512,13\n";
+    let starts: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+    for end in starts[1]..=text.len() {
+        let (records, summary) = read(&text[..end], &Options::default()).unwrap();
+        assert_eq!(records.len(), starts[1..].iter().filter(|&&start| start <= end).count(), "{end}");
+        assert_eq!(summary.dropped.contains_key("cut_off"), !starts.contains(&end), "{end}");
+    }
+    let plain = text.replace(",outstanding", "").replace(",12", "").replace(",13", "");
+    assert_eq!(read(plain.trim_end(), &Options::default()).unwrap().0.len(), 2);
 }

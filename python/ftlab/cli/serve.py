@@ -15,12 +15,15 @@ from ftlab._core import UserError
 from ftlab.cli import completing, options
 from ftlab.cli.stopping import asked_to_stop
 from ftlab.configs import Override, load
-from ftlab.outputs import check_distinct, saying_what_is_written, write_stdout
-from ftlab.traces import SUFFIXES, recorded
-from ftlab.units import count, duration
+from ftlab.outputs import Output, check_distinct, saying_what_is_written, write_stdout
+from ftlab.traces import check_recording, finish_recording
+from ftlab.units import count, duration, quantity
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ftlab._core import LiveServer, Preconditioning
+    from ftlab.result import Result
 
 LOOK_S = 0.1
 """Time between two checks of the device for a failure, in seconds."""
@@ -62,6 +65,14 @@ LOOK_S = 0.1
     help="Let simulated time pass X times as fast as the wall clock.  [default: 1]",
 )
 @click.option(
+    "--wait",
+    type=click.Choice(["auto", "awake", "sleep"]),
+    default="auto",
+    show_default=True,
+    help="How threads wait under --time real. awake: some poll shortly before a reply is due; sleep: none"
+    " does; auto: awake as long as the machine lets them.",
+)
+@click.option(
     "--control",
     metavar="PATH",
     help="The socket of `ftlab ctl` and `ftlab top`.  [default: the first Unix socket of --nbd with .ctl]",
@@ -92,6 +103,12 @@ LOOK_S = 0.1
     metavar="FILE",
     help="Write every request to a .csv or .parquet trace, which run --trace replays to the same result.",
 )
+@click.option(
+    "--rotate",
+    metavar="SIZE",
+    help="Go on in a further file after SIZE (`64MiB`): --record a.csv gives a.0001.csv, a.0002.csv and so"
+    " on, which --trace 'a.*.csv' reads.",
+)
 @options.json_option
 @options.html_option
 @options.load_state_option
@@ -104,12 +121,14 @@ def serve(
     settings: tuple[str, ...],
     time_: str,
     speed: float | None,
+    wait: str,
     control: str | None,
     metrics: str | None,
     read_only: bool,
     streams: int | None,
     trace_pids: bool,
     record: str | None,
+    rotate: str | None,
     json_path: str | None,
     html_path: str | None,
     load_state: str | None,
@@ -132,18 +151,19 @@ def serve(
     options.say_notes(resolved)
     json_output = options.json_output(json_path)
     html = options.output("--html", html_path)
-    recording = options.output("--record", record, SUFFIXES)
+    recording = Output("--record", record) if record is not None else None
+    rotated = None if rotate is None else _bytes("--rotate", rotate)
+    check_recording(recording, rotated)
     outputs = [output for output in (json_output, html, recording) if output]
     check_distinct(outputs, [name for name in (load_state, media) if name])
 
     from ftlab import _core
-    from ftlab.live import beside, named
+    from ftlab.live import beside, interfered, named
     from ftlab.progress import Reporter
     from ftlab.result import Result
 
     with (
         saying_what_is_written(outputs),
-        recorded(recording, config) as record_csv,
         named(control or beside(addresses)) as commands,
         # The first two signals end the device even if the parent process ignores them; closing the terminal
         # does not end it.
@@ -159,7 +179,9 @@ def serve(
                 metrics=metrics,
                 speed=None if time_ == "free" else speed or 1.0,
                 read_only=read_only,
-                record=record_csv,
+                record=recording.name if recording else None,
+                rotate=rotated,
+                wait=wait,
                 load_state=load_state,
                 check=check,
                 streams=streams or 0,
@@ -170,15 +192,52 @@ def serve(
         run = server.stop()
         assert run is not None
         result = Result.of_run(run)
+        # What was measured is printed, whatever cannot be written.
+        write_stdout(result.to_json() if json_path == "-" else str(result))
+        if warning := interfered(result["live"]):
+            _say(f"warning: {warning}")
+        failures = _failures(result)
+        if not (result["live"].get("recording") or {}).get("error"):
+            failures += _failed(lambda: finish_recording(recording, config))
         if record and result["live"]["told"]:
             _say(_inexact(record, result["live"]["told"]))
         if json_output:
-            json_output.write(result.to_json().encode())
+            failures += _failed(lambda: json_output.write(result.to_json().encode()))
         if html:
-            result.html(html.name, command=options.command_line())
-    write_stdout(result.to_json() if json_path == "-" else str(result))
-    if why := (result["live"].get("media") or {}).get("error"):
-        raise UserError(f"{why}: what was not written is lost, as by a power cut")
+            failures += _failed(lambda: result.html(html.name, command=options.command_line()))
+        if failures:
+            raise UserError("\n".join(failures))
+
+
+def _failures(result: Result) -> list[str]:
+    """Returns what the device itself could not write."""
+    own, found = result["live"], []
+    if why := (own.get("media") or {}).get("error"):
+        found.append(f"{why}: what was not written is lost, as by a power cut")
+    if why := (own.get("recording") or {}).get("error"):
+        found.append(why)
+    return found
+
+
+def _failed(write: Callable[[], object]) -> list[str]:
+    """Writes something; returns why that failed, if it did."""
+    try:
+        write()
+    except UserError as error:
+        return [str(error)]
+    return []
+
+
+def _bytes(option: str, text: str) -> int:
+    """Returns a size in bytes.
+
+    Raises:
+        UserError: the text is not a size, or is less than a byte.
+    """
+    number = quantity(text) if text.isdigit() or text.endswith("B") else None
+    if not isinstance(number, int) or number < 1:
+        raise UserError(f"{option} {text}: write a size, such as 64MiB")
+    return number
 
 
 def _unless(asked: threading.Event, told: Preconditioning | None) -> Preconditioning:
@@ -204,9 +263,13 @@ def _wait(server: LiveServer, asked: threading.Event, fuse: str | None, media: s
         _say(f"serving {Path(fuse) / 'disk'}")
     if media:
         _say(_found(media, json.loads(server.opened())))
+    told = False
     while not asked.wait(LOOK_S):
         if server.look():
             return
+        if not told and (why := server.recording_error()):
+            told = True
+            _say(f"warning: {why}; the device goes on")
 
 
 def _found(media: str, opened: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ftlab import live
-from ftlab.units import count, duration, fio, significant, size
+from ftlab.units import count, duration, fio, percent, significant, size
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -162,6 +162,16 @@ def _facts(data: dict[str, Any]) -> list[str]:
     if late["count"]:
         at = late["percentile_ns"]
         lines.append(f"lateness: p50 {duration(at['50.000000'])}, p99 {duration(at['99.000000'])}")
+    found = own["interference"] or {}
+    if (share := found.get("wait_share")) is not None:
+        pressure = found["pressure"]
+        others = (
+            "" if pressure is None else f"; the machine's tasks waited in {percent(pressure)} of the time"
+        )
+        lines.append(f"wait for processors: {percent(share)} of the served time{others}")
+    if (recording := own.get("recording")) is not None:
+        state = f"ENDED: {recording['error']}" if recording["error"] else f"{count(recording['files'])} files"
+        lines.append(f"recording: {count(recording['requests'])} requests, {state}")
     return lines
 
 

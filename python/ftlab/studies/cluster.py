@@ -28,6 +28,7 @@ from ftlab.progress import Reporter
 from ftlab.studies.executor import Finished, Group, Told
 from ftlab.studies.plan import Run, content, engine
 from ftlab.studies.worker import Answer, Task, Trace, mismatch, receive, work
+from ftlab.traces import trace_files
 
 LOCAL = "local"
 """The address that means processes on this machine, started for the duration of the study."""
@@ -358,4 +359,6 @@ def _allow(failures: int, dask_scheduler: Any = None) -> int:
 def _trace(config: Config) -> Trace | None:
     if config.trace is None:
         return None
+    if len(trace_files(config.trace)) > 1:
+        raise UserError(f"{config.trace}: a cluster takes one file: `ftlab trace convert` makes one")
     return Trace(config.trace, Path(config.trace).stat().st_size, content(config.trace))

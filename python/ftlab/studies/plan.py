@@ -19,6 +19,7 @@ from ftlab.html import KEYS
 from ftlab.studies.axes import Axis, Choice
 from ftlab.studies.declaration import Figure, Trace
 from ftlab.studies.toml import place
+from ftlab.traces import digest_of
 
 FORMAT = 2
 """The version of the cache's content; a new number invalidates all that is cached."""
@@ -276,13 +277,9 @@ def engine() -> str:
 
 @functools.cache
 def content(path: str) -> str:
-    """Returns the SHA-256 of a file's bytes.
+    """Returns the SHA-256 of a trace's bytes; each trace is read once.
 
     Raises:
         UserError: the file cannot be read.
     """
-    try:
-        with Path(path).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
+    return digest_of(path)

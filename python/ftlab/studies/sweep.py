@@ -19,6 +19,7 @@ from ftlab.studies.executor import Executor, estimated_bytes, free_memory
 from ftlab.studies.plan import Planner, Run, check_varied, ignored, notes_of
 from ftlab.studies.rows import RESERVED, Rows
 from ftlab.studies.run import Done, run
+from ftlab.traces import trace_files
 from ftlab.units import quantity, size
 
 if TYPE_CHECKING:
@@ -157,7 +158,8 @@ def _seconds(each: Run) -> float:
     workload = settings["workload"]
     requests = float(workload.get("synthetic", {}).get("requests") or 1e5)
     if each.config.trace is not None:
-        requests = Path(each.config.trace).stat().st_size / BYTES_PER_REQUEST
+        files = trace_files(each.config.trace)
+        requests = sum(Path(file).stat().st_size for file in files) / BYTES_PER_REQUEST
     prepared = settings["device"].get("precondition", "none") != "none"
     pages = estimated_bytes(each.config) / 10 if prepared else 0
     repeat = quantity(str(workload.get("repeat", 1))) or 1

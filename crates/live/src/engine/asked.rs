@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::nbd::{Command, Errno, Request, reply};
+use crate::nbd::reply::{self, Form, To};
+use crate::nbd::{Command, Errno, Request};
 
 /// Where replies go.
 pub trait Sink: Send + Sync {
@@ -21,8 +22,8 @@ pub struct Asked<'a> {
     pub request: Request,
     /// Data of a write.
     pub data: &'a [u8],
-    /// Whether the client reads replies in chunks.
-    pub structured: bool,
+    /// The form of the reply.
+    pub form: Form,
     /// Stream of the request; 0: none.
     pub stream: u16,
     /// Number of the program that asks, where programs are told apart ([`super::Engine::program`]); else 0.
@@ -33,21 +34,24 @@ pub struct Asked<'a> {
     pub charged: usize,
 }
 
+impl Asked<'_> {
+    /// Returns what the reply repeats of the request.
+    pub(super) fn to(&self) -> To {
+        To { form: self.form, cookie: self.request.cookie, offset: self.request.offset }
+    }
+}
+
 /// Answers a request that needs no simulation.
 pub(super) fn done(asked: &Asked) {
-    let mut out = Vec::with_capacity(16);
-    reply::plain(&mut out, asked.request.cookie, None);
+    let mut out = Vec::with_capacity(32);
+    reply::done(&mut out, asked.to());
     asked.sink.put(out, asked.charged);
 }
 
 /// Answers a request that is refused.
 pub(super) fn refuse(asked: &Asked, error: Errno) {
-    let mut out = Vec::with_capacity(26);
-    let chunks = matches!(asked.request.command, Command::Read | Command::BlockStatus);
-    if asked.structured && chunks {
-        reply::failed(&mut out, asked.request.cookie, error);
-    } else {
-        reply::plain(&mut out, asked.request.cookie, Some(error));
-    }
+    let mut out = Vec::with_capacity(38);
+    let data = matches!(asked.request.command, Command::Read | Command::BlockStatus);
+    reply::failed(&mut out, asked.to(), error, data);
     asked.sink.put(out, asked.charged);
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ftlab_core::flash::moves::Move;
 use ftlab_core::metrics::Histogram;
@@ -11,7 +12,8 @@ use ftlab_core::workload::Op;
 
 use super::power::Ran;
 use super::Sink;
-use crate::nbd::{Errno, reply};
+use crate::nbd::Errno;
+use crate::nbd::reply::{self, To};
 use crate::payload::Payload;
 
 /// Collects completions until the engine examines them.
@@ -44,14 +46,15 @@ impl Observer for Heard {
 /// A client's request in flight.
 pub(super) struct Ticket {
     pub sink: Arc<dyn Sink>,
-    pub cookie: u64,
+    /// What the reply repeats of the request.
+    pub to: To,
     pub charged: usize,
     /// Stream of the request; 0: none.
     pub stream: u16,
     /// Number of the program that asked, its operation, and when it arrived, ns.
     pub program: (u16, usize, u64),
-    /// For a read: the offset of its first byte, and whether the client expects chunks.
-    pub reads: Option<(u64, bool)>,
+    /// Whether the reply has data.
+    pub reads: bool,
     /// The reply to a read, and where its data begins.
     pub reply: Vec<u8>,
     pub data_at: usize,
@@ -66,16 +69,11 @@ impl Ticket {
     /// Passes the reply to the client's sink, and returns the sink.
     pub fn answer(mut self, broken: bool) -> Arc<dyn Sink> {
         let failed = broken || self.failed;
-        match self.reads {
-            Some((_, structured)) if failed => {
-                self.reply.clear();
-                match structured {
-                    true => reply::failed(&mut self.reply, self.cookie, Errno::Io),
-                    false => reply::plain(&mut self.reply, self.cookie, Some(Errno::Io)),
-                }
-            }
-            Some(_) => {}
-            None => reply::plain(&mut self.reply, self.cookie, failed.then_some(Errno::Io)),
+        if failed {
+            self.reply.clear();
+            reply::failed(&mut self.reply, self.to, Errno::Io, self.reads);
+        } else if !self.reads {
+            reply::done(&mut self.reply, self.to);
         }
         self.sink.put(self.reply, self.charged);
         self.sink
@@ -87,6 +85,9 @@ impl Ticket {
 pub(super) struct Tickets {
     places: Vec<Option<Ticket>>,
     free: Vec<usize>,
+    /// Since when there are any, and how long there were any before that.
+    since: Option<Instant>,
+    served: Duration,
 }
 
 impl Tickets {
@@ -99,7 +100,13 @@ impl Tickets {
         self.places.len() - self.free.len()
     }
 
+    /// Returns the wall time in which tickets were open.
+    pub fn served(&self) -> Duration {
+        self.served + self.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
     pub fn open(&mut self, ticket: Ticket) -> usize {
+        self.since.get_or_insert_with(Instant::now);
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
             self.places.len() - 1
@@ -110,6 +117,9 @@ impl Tickets {
 
     pub fn close(&mut self, place: usize) -> Ticket {
         self.free.push(place);
+        if self.is_empty() {
+            self.served += self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+        }
         self.places[place].take().expect("it is open")
     }
 
@@ -254,8 +264,10 @@ impl Flights {
         for flight in self.issuing.iter().filter_map(|&number| self.get(number)) {
             let Some((from, to)) = flight.within(start, page.len()) else { continue };
             let ticket = &mut tickets[flight.ticket];
-            let Some((offset, _)) = ticket.reads else { continue };
-            let at = ticket.data_at + (from - offset) as usize;
+            if !ticket.reads {
+                continue;
+            }
+            let at = ticket.data_at + (from - ticket.to.offset) as usize;
             let bytes = &page[(from - start) as usize..(to - start) as usize];
             ticket.reply[at..at + bytes.len()].copy_from_slice(bytes);
         }

@@ -9,7 +9,7 @@ use ftlab_core::workload::{Op, Record};
 
 use super::power::Supply;
 use super::{Asked, Engine, Sink};
-use crate::nbd::{Command, Flags, Request};
+use crate::nbd::{Command, Flags, Form, Request};
 use crate::remains;
 use crate::unflushed::{Bytes, SECTOR, Sector, Unflushed, Write};
 
@@ -142,6 +142,6 @@ impl Engine {
     }
 
     fn say(&mut self, request: Request, data: &[u8], sink: &Arc<dyn Sink>) {
-        self.ask(&Asked { request, data, structured: false, stream: 0, program: 0, sink, charged: 0 });
+        self.ask(&Asked { request, data, form: Form::Simple, stream: 0, program: 0, sink, charged: 0 });
     }
 }

@@ -10,6 +10,7 @@ mod orders;
 mod power;
 mod programs;
 mod status;
+mod zeroes;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,7 +23,8 @@ use ftlab_core::sim::{Prepared, RunError};
 use ftlab_core::workload::{Op, Record};
 
 use crate::media::Stored;
-use crate::nbd::{Command, Errno, Request, reply};
+use crate::nbd::reply::{self, Form, To};
+use crate::nbd::{Command, Errno, MAX_PAYLOAD, Request};
 use crate::pace::{Pace, Time};
 use crate::payload::Payload;
 use crate::recording::Recording;
@@ -35,6 +37,12 @@ use power::Supply;
 use programs::{Programs, operation};
 pub use programs::{OPERATIONS, Program};
 pub use status::Live;
+
+impl Asked<'_> {
+    fn to(&self) -> To {
+        To { form: self.form, cookie: self.request.cookie, offset: self.request.offset }
+    }
+}
 
 /// The live device: the simulation, its payload, and the clients' requests in flight.
 pub struct Engine {
@@ -117,7 +125,7 @@ impl Engine {
     /// Takes a client's request, which arrives in the simulation at the next [`Engine::go`].
     pub fn ask(&mut self, asked: &Asked) {
         let Request { command, flags, offset, length, .. } = asked.request;
-        let end = offset.checked_add(u64::from(length)).filter(|&end| end <= self.size);
+        let end = offset.checked_add(length).filter(|&end| end <= self.size);
         let writes = matches!(command, Command::Write | Command::Trim | Command::WriteZeroes);
         let ranged = !matches!(command, Command::Flush | Command::Disconnect | Command::Unknown(_));
         if self.is_off() {
@@ -137,10 +145,12 @@ impl Engine {
                     Errno::Inval
                 })
             }
-            Command::Read if length > crate::nbd::MAX_PAYLOAD => Some(Errno::Overflow),
+            Command::Read if length > MAX_PAYLOAD.into() => Some(Errno::Overflow),
             // An answer must have at least one extent, and a query of no bytes would have none.
             Command::BlockStatus if length == 0 => Some(Errno::Inval),
-            Command::WriteZeroes if flags.fast_zero() => Some(Errno::NotSup),
+            Command::WriteZeroes if flags.fast_zero() && !self.trims(&asked.request) => Some(Errno::NotSup),
+            // What is written is one request of the simulation.
+            Command::WriteZeroes if flags.no_hole() && length > u32::MAX.into() => Some(Errno::Overflow),
             _ if self.broken => Some(Errno::Io),
             _ if writes && self.orders.fail_write(offset, length) => Some(Errno::Io),
             _ if changes && self.is_full() => Some(Errno::NoSpace),
@@ -153,10 +163,10 @@ impl Engine {
             return asked.sink.lose();
         }
         match command {
-            Command::BlockStatus => asked.sink.put(self.block_status(&asked.request), asked.charged),
+            Command::BlockStatus => asked.sink.put(self.block_status(asked), asked.charged),
             Command::Cache => done(asked),
             _ if length == 0 && ranged => {
-                let empty = || reply::read(asked.request.cookie, offset, 0, asked.structured).0;
+                let empty = || reply::read(asked.to(), 0).0;
                 if command == Command::Read { asked.sink.put(empty(), asked.charged) } else { done(asked) }
             }
             _ => self.submit(asked),
@@ -165,25 +175,25 @@ impl Engine {
 
     /// Hands a request over to the simulation.
     fn submit(&mut self, asked: &Asked) {
-        let Request { command, flags, cookie, offset, length } = asked.request;
+        let Request { command, flags, offset, length, .. } = asked.request;
         let (reply, data_at) = match command {
-            Command::Read => reply::read(cookie, offset, length, asked.structured),
+            Command::Read => reply::read(asked.to(), length as u32),
             _ => (Vec::new(), 0),
         };
         let ticket = self.tickets.open(Ticket {
             sink: asked.sink.clone(),
-            cookie,
+            to: asked.to(),
             charged: asked.charged,
             stream: asked.stream,
             program: (asked.program, operation(command), self.simulation.now_ns() + 1),
-            reads: (command == Command::Read).then_some((offset, asked.structured)),
+            reads: command == Command::Read,
             reply,
             data_at,
             parts: 0,
             failed: false,
             flush: false,
         });
-        let end = offset + u64::from(length);
+        let end = offset + length;
         let fua = flags.fua();
         match command {
             Command::Read => self.enter(ticket, Op::Read, (offset, end), None, false),
@@ -195,29 +205,12 @@ impl Engine {
                 self.enter(ticket, Op::Write, (offset, end), Some(Arc::default()), fua);
             }
             Command::WriteZeroes => self.zero(ticket, offset, end),
-            Command::Trim => self.enter(ticket, Op::Trim, (offset, end), None, false),
+            Command::Trim => self.trim(ticket, offset, end),
             _ => self.enter(ticket, Op::Flush, (0, 0), None, false),
         }
         // Only a write carries FUA itself; the other commands are followed by a flush.
         self.tickets[ticket].flush =
             fua && (command == Command::Trim || (command == Command::WriteZeroes && !flags.no_hole()));
-    }
-
-    /// Writes zeroes: trims the whole pages, and writes zeroes to the partial pages at both ends.
-    fn zero(&mut self, ticket: usize, offset: u64, end: u64) {
-        let page = self.payload.page_bytes() as u64;
-        let (first, last) = (offset.next_multiple_of(page), end / page * page);
-        let zeroes = |engine: &mut Engine, from: u64, to: u64| {
-            if from < to {
-                engine.enter(ticket, Op::Write, (from, to), Some(Arc::default()), false);
-            }
-        };
-        if first >= last {
-            return zeroes(self, offset, end);
-        }
-        zeroes(self, offset, first);
-        self.enter(ticket, Op::Trim, (first, last), None, false);
-        zeroes(self, last, end);
     }
 
     /// Makes one submission of a request. What comes in at time t, after the decisions at t, arrives at t + 1, so
@@ -291,14 +284,6 @@ impl Engine {
             return Ok(());
         }
         self.run(|simulation, heard| simulation.run_until_idle(heard))
-    }
-
-    /// Ends the recording, if there is one.
-    ///
-    /// # Errors
-    /// [`crate::LiveError::User`] if it could not be written.
-    pub fn end_recording(&mut self) -> Result<(), crate::LiveError> {
-        self.recording.take().map_or(Ok(()), Recording::finish)
     }
 
     fn advance(&mut self, until_ns: u64) -> Result<(), RunError> {

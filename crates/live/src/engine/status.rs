@@ -3,17 +3,21 @@
 use std::ops::Range;
 use std::path::Path;
 
+use std::time::Duration;
+
 use ftlab_core::metrics::{Histogram, Summary};
 use ftlab_core::sim::Outside;
 
 use super::orders::LBA_BYTES;
 use super::programs::Program;
-use super::{Engine, MediaStatus};
-use crate::nbd::{ALLOCATION_ID, Request, reply};
+use super::{Asked, Engine, MediaStatus};
+use crate::interference::Interference;
+use crate::nbd::{ALLOCATION_ID, reply};
 use crate::pace::Time;
+use crate::recording::{Recording, RecordingStatus};
 
-/// Upper bound on the number of pages that one answer covers; the client asks again for the rest.
-const MOST_PAGES: u64 = 1 << 16;
+/// Upper bound on the number of extents in one answer, which has at most 16 MiB; the client asks again for the rest.
+const MOST_EXTENTS: usize = 1 << 20;
 /// The flags of an extent without data, which reads as zeroes.
 const HOLE_AND_ZERO: u32 = 3;
 
@@ -42,6 +46,10 @@ pub struct Live {
     pub failed: [u64; 2],
     /// The programs that have asked, if they are told apart.
     pub programs: Option<Vec<Program>>,
+    /// How much other programs took from the device; filled in by the server, whose threads it is about.
+    pub interference: Option<Interference>,
+    /// The state of the recording, if there is one.
+    pub recording: Option<RecordingStatus>,
 }
 
 impl Live {
@@ -64,6 +72,8 @@ impl Live {
             told: orders.told.clone(),
             failed: orders.failed,
             programs: engine.programs.as_ref().map(|programs| programs.known.clone()),
+            interference: None,
+            recording: engine.recording(),
         }
     }
 }
@@ -75,26 +85,43 @@ impl Engine {
         (self.heard.latency.clone(), self.lateness.clone())
     }
 
+    /// Returns the wall time in which requests of clients were under way.
+    pub fn served(&self) -> Duration {
+        self.tickets.served()
+    }
+
+    /// Ends the recording, if there is one; its status says whether it could be written.
+    pub fn end_recording(&mut self) {
+        self.recording.iter_mut().for_each(Recording::finish);
+    }
+
+    /// Returns how far the recording has come, if there is one.
+    pub fn recording(&self) -> Option<RecordingStatus> {
+        self.recording.as_ref().map(Recording::status)
+    }
+
     /// Answers a query for block status, whose range is within the device.
-    pub(super) fn block_status(&self, request: &Request) -> Vec<u8> {
+    pub(super) fn block_status(&self, asked: &Asked) -> Vec<u8> {
+        let request = &asked.request;
         let page = self.payload.page_bytes() as u64;
-        let (offset, end) = (request.offset, request.offset + u64::from(request.length));
-        let mut extents: Vec<(u32, u32)> = Vec::new();
-        let mut at = offset;
-        while at < end && at / page - offset / page < MOST_PAGES {
+        let end = request.offset + request.length;
+        let most = if request.flags.one() { 1 } else { MOST_EXTENTS };
+        let mut extents: Vec<(u64, u32)> = Vec::new();
+        let mut at = request.offset;
+        while at < end {
             let until = end.min((at / page + 1) * page);
             let slot = self.simulation.slot((at / page) as u32);
             let flags = if self.payload.read(slot).is_some() { 0 } else { HOLE_AND_ZERO };
-            let bytes = (until - at) as u32;
+            let full = extents.len() == most;
             match extents.last_mut() {
-                Some((length, before)) if *before == flags => *length += bytes,
-                Some(_) if request.flags.one() => break,
-                _ => extents.push((bytes, flags)),
+                Some((length, before)) if *before == flags => *length += until - at,
+                _ if full => break,
+                _ => extents.push((until - at, flags)),
             }
             at = until;
         }
-        let mut out = Vec::with_capacity(24 + 8 * extents.len());
-        reply::block_status(&mut out, request.cookie, ALLOCATION_ID, &extents);
+        let mut out = Vec::with_capacity(40 + 16 * extents.len());
+        reply::block_status(&mut out, asked.to(), ALLOCATION_ID, &extents);
         out
     }
 }

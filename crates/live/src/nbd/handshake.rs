@@ -1,5 +1,6 @@
 //! The handshake: options are negotiated until the client chooses the export.
 
+use super::reply::Form;
 use super::request::{Parsed, Request, parse};
 use super::{MAX_PAYLOAD, u32_at};
 
@@ -22,6 +23,7 @@ const UNSUPPORTED: u32 = 0x8000_0001;
 const POLICY: u32 = 0x8000_0002;
 const INVALID: u32 = 0x8000_0003;
 const UNKNOWN: u32 = 0x8000_0006;
+const EXTENDED_REQUIRED: u32 = 0x8000_000a;
 
 /// The only context that a client can ask for: block status.
 const ALLOCATION: &[u8] = b"base:allocation";
@@ -79,7 +81,8 @@ impl Export {
         const DF: u16 = 128;
         const MULTI_CONN: u16 = 256;
         const CACHE: u16 = 1024;
-        let writes = if self.read_only { READ_ONLY } else { TRIM | WRITE_ZEROES };
+        const FAST_ZERO: u16 = 2048;
+        let writes = if self.read_only { READ_ONLY } else { TRIM | WRITE_ZEROES | FAST_ZERO };
         HAS_FLAGS | FLUSH | FUA | DF | MULTI_CONN | CACHE | writes
     }
 }
@@ -111,8 +114,8 @@ pub struct Session {
     phase: Phase,
     no_zeroes: bool,
     options: u32,
-    /// Whether reads are answered in chunks.
-    pub structured: bool,
+    /// The form of requests and replies.
+    pub form: Form,
     /// Whether the client may ask for block status.
     pub block_status: bool,
     /// The stream that the client has chosen by the name of its export; 0: none.
@@ -128,7 +131,7 @@ impl Session {
             phase: Phase::Flags,
             no_zeroes: false,
             options: 0,
-            structured: false,
+            form: Form::Simple,
             block_status: false,
             stream: 0,
         }
@@ -145,7 +148,7 @@ impl Session {
         match self.phase {
             Phase::Flags => self.flags(bytes),
             Phase::Options => self.option(bytes, export, out),
-            Phase::Transmission => match parse(bytes) {
+            Phase::Transmission => match parse(bytes, self.form) {
                 Parsed::Part(needed) => Turn::Wait(needed),
                 Parsed::Whole(request, end) => Turn::Request(request, end),
                 Parsed::Bad(why) => Turn::End(Some(why)),
@@ -196,6 +199,9 @@ impl Session {
         let say = |out: &mut Vec<u8>, kind, data: &[u8]| reply(out, option, kind, data);
         match option {
             // EXPORT_NAME can only be refused by closing the connection.
+            1 if self.form == Form::Extended => {
+                return Err(Turn::End(Some("a client with extended headers chooses its export by GO")));
+            }
             1 => {
                 let unknown = Turn::End(Some("the client asks for an unknown export"));
                 self.stream = export.stream(data).ok_or(unknown)?;
@@ -221,8 +227,14 @@ impl Session {
             5 => say(out, POLICY, b"no TLS here; use a Unix socket or a tunnel"),
             6 | 7 => self.inform(option, data, export, out),
             8 if !data.is_empty() => say(out, INVALID, b"STRUCTURED_REPLY has no data"),
+            8 if self.form == Form::Extended => say(out, EXTENDED_REQUIRED, b"headers are extended already"),
             8 => {
-                self.structured = true;
+                self.form = Form::Structured;
+                say(out, ACK, &[]);
+            }
+            11 if !data.is_empty() => say(out, INVALID, b"EXTENDED_HEADERS has no data"),
+            11 => {
+                self.form = Form::Extended;
                 say(out, ACK, &[]);
             }
             9 | 10 => self.contexts(option, data, export, out),
@@ -267,8 +279,8 @@ impl Session {
         let Some((name, queries)) = contexts_asked(data) else {
             return reply(out, option, INVALID, b"bad length");
         };
-        if !self.structured {
-            return reply(out, option, INVALID, b"structured replies first");
+        if self.form == Form::Simple {
+            return reply(out, option, INVALID, b"structured replies or extended headers first");
         }
         let sets = option == 10;
         if sets {

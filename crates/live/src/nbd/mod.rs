@@ -2,7 +2,7 @@
 //!
 //! A [`Session`] is given the received bytes and interprets their beginning; what it answers itself (the handshake) it
 //! appends to a buffer. It uses no socket and no thread, so that hostile bytes can be tried on it without a server.
-//! Source: the NetworkBlockDevice project's proto.md.
+//! Source: the NetworkBlockDevice project's proto.md, for extended headers in its branch extension-ext-header.
 
 mod handshake;
 pub mod reply;
@@ -10,7 +10,8 @@ mod request;
 
 pub(crate) use handshake::ALLOCATION_ID;
 pub use handshake::{Export, Session, Turn};
-pub use request::{Command, Flags, HEADER, Parsed, Request, parse};
+pub use reply::Form;
+pub use request::{Command, Flags, Parsed, Request, header, parse};
 
 /// Upper bound on the bytes of one read or write.
 pub const MAX_PAYLOAD: u32 = 32 << 20;

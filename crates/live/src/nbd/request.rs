@@ -1,11 +1,17 @@
 //! Requests of the transmission phase.
 
+use super::reply::Form;
 use super::{MAX_PAYLOAD, u16_at, u32_at, u64_at};
 
-/// The magic number that begins every request.
-pub const MAGIC: u32 = 0x2560_9513;
-/// Bytes of a request's header.
-pub const HEADER: usize = 28;
+/// The magic number that begins every request, without extended headers and with them.
+const MAGIC: [u32; 2] = [0x2560_9513, 0x21e4_1c71];
+/// Bytes of a request's header, without extended headers and with them.
+const HEADER: [usize; 2] = [28, 32];
+
+/// Returns the number of bytes of a request's header.
+pub fn header(form: Form) -> usize {
+    HEADER[usize::from(form == Form::Extended)]
+}
 
 /// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +41,9 @@ pub enum Command {
 pub struct Flags(pub u16);
 
 impl Flags {
+    /// With extended headers: the length is that of data which follows the header.
+    const PAYLOAD: u16 = 32;
+
     /// Whether force unit access is requested.
     pub fn fua(self) -> bool {
         self.0 & 1 != 0
@@ -81,7 +90,7 @@ pub struct Request {
     /// Offset of the first byte.
     pub offset: u64,
     /// Number of bytes.
-    pub length: u32,
+    pub length: u64,
 }
 
 /// What a sequence of bytes begins with.
@@ -95,16 +104,18 @@ pub enum Parsed {
     Bad(&'static str),
 }
 
-/// Returns what `bytes` begin with.
-pub fn parse(bytes: &[u8]) -> Parsed {
+/// Returns what `bytes` begin with, which a client sends that has negotiated this form.
+pub fn parse(bytes: &[u8], form: Form) -> Parsed {
+    let extended = form == Form::Extended;
     let seen = bytes.len().min(4);
-    if bytes[..seen] != MAGIC.to_be_bytes()[..seen] {
+    if bytes[..seen] != MAGIC[usize::from(extended)].to_be_bytes()[..seen] {
         return Parsed::Bad("a request begins with other bytes than the protocol's");
     }
-    if bytes.len() < HEADER {
-        return Parsed::Part(HEADER);
+    if bytes.len() < header(form) {
+        return Parsed::Part(header(form));
     }
-    let command = match u16_at(bytes, 6) {
+    let (mut flags, number) = (u16_at(bytes, 4), u16_at(bytes, 6));
+    let mut command = match number {
         0 => Command::Read,
         1 => Command::Write,
         2 => Command::Disconnect,
@@ -115,18 +126,22 @@ pub fn parse(bytes: &[u8]) -> Parsed {
         7 => Command::BlockStatus,
         other => Command::Unknown(other),
     };
-    let request = Request {
-        command,
-        flags: Flags(u16_at(bytes, 4)),
-        cookie: u64_at(bytes, 8),
-        offset: u64_at(bytes, 16),
-        length: u32_at(bytes, 24),
-    };
-    let data = if command == Command::Write { request.length } else { 0 };
-    // After a write that is too long, its data cannot be distinguished from what follows.
-    if data > MAX_PAYLOAD {
-        return Parsed::Bad("a write is longer than the server allows");
+    let length = if extended { u64_at(bytes, 24) } else { u64::from(u32_at(bytes, 24)) };
+    let mut payload = command == Command::Write;
+    if extended {
+        // Data may follow any command; only a write has some, and always does.
+        payload = flags & Flags::PAYLOAD != 0;
+        flags &= !Flags::PAYLOAD;
+        if payload != (command == Command::Write) && command != Command::Disconnect {
+            command = Command::Unknown(number);
+        }
     }
-    let end = HEADER + data as usize;
+    // After data that is too long, it cannot be distinguished from what follows.
+    if payload && length > u64::from(MAX_PAYLOAD) {
+        return Parsed::Bad("the data of a request is longer than the server allows");
+    }
+    let end = header(form) + if payload { length as usize } else { 0 };
+    let request =
+        Request { command, flags: Flags(flags), cookie: u64_at(bytes, 8), offset: u64_at(bytes, 16), length };
     if bytes.len() < end { Parsed::Part(end) } else { Parsed::Whole(request, end) }
 }

@@ -2,13 +2,16 @@
 
 use std::collections::HashMap;
 
-use ftlab_live::nbd::{Command, Export, Request, Session, Turn};
+use ftlab_live::nbd::{Command, Export, Form, Request, Session, Turn};
 use rand::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// The magic number that begins an option.
 pub const OPTION: &[u8] = b"IHAVEOPT";
 const MAGIC: u32 = 0x2560_9513;
+const EXTENDED_MAGIC: u32 = 0x21e4_1c71;
+/// The flag of a request whose data follows it, with extended headers.
+pub const PAYLOAD: u16 = 32;
 
 /// Makes an option of the handshake.
 pub fn option(number: u32, data: &[u8]) -> Vec<u8> {
@@ -29,15 +32,23 @@ pub fn request(flags: u16, command: u16, cookie: u64, offset: u64, length: u32, 
     .concat()
 }
 
+/// Makes a request with extended headers, with its data.
+pub fn extended(flags: u16, command: u16, cookie: u64, offset: u64, length: u64, data: &[u8]) -> Vec<u8> {
+    let words = [flags.to_be_bytes(), command.to_be_bytes()].concat();
+    let numbers = [cookie, offset, length].map(u64::to_be_bytes).concat();
+    [&EXTENDED_MAGIC.to_be_bytes()[..], &words, &numbers, data].concat()
+}
+
 /// Makes the client's side of a whole session: flags, options, GO, requests.
 pub fn session(random: &mut Xoshiro256PlusPlus) -> Vec<Vec<u8>> {
     let go = [&0u32.to_be_bytes()[..], &1u16.to_be_bytes(), &3u16.to_be_bytes()].concat();
     let context = b"\0\0\0\0\0\0\0\x01\0\0\0\x0fbase:allocation";
     let mut parts = vec![3u32.to_be_bytes().to_vec()];
     for _ in 0..random.random_range(0..4) {
-        parts.push(option([3, 5, 6, 8, 9, 10, 99][random.random_range(0..7)], &[]));
+        parts.push(option([3, 5, 6, 8, 9, 10, 11, 99][random.random_range(0..8)], &[]));
     }
-    parts.push(option(8, &[]));
+    let extends = random.random_bool(0.5);
+    parts.push(option(if extends { 11 } else { 8 }, &[]));
     parts.push(option(10, context));
     parts.push(option(7, &go));
     for cookie in 0..random.random_range(1..12) {
@@ -53,7 +64,21 @@ pub fn session(random: &mut Xoshiro256PlusPlus) -> Vec<Vec<u8>> {
             _ => {}
         }
         let data = vec![cookie as u8; if command == 1 { length as usize } else { 0 }];
-        parts.push(request(random.random_range(0..4), command, cookie, offset, length, &data));
+        let flags = random.random_range(0..4) | if random.random_bool(0.1) { 16 } else { 0 };
+        if !extends {
+            parts.push(request(flags, command, cookie, offset, length, &data));
+            continue;
+        }
+        // Now and then data follows another command, or a write has none.
+        let payload = if (command == 1) != random.random_bool(0.05) { PAYLOAD } else { 0 };
+        let data = vec![cookie as u8; if payload > 0 { length.min(1 << 20) as usize } else { 0 }];
+        let long = match random.random_range(0..20) {
+            0 if payload == 0 => u64::MAX - offset,
+            1 if payload == 0 => 1 << 33,
+            _ if payload > 0 => data.len() as u64,
+            _ => length.into(),
+        };
+        parts.push(extended(flags | payload, command, cookie, offset, long, &data));
     }
     parts
 }
@@ -86,7 +111,7 @@ pub struct Understood {
     pub handshake: Vec<u8>,
     /// Requests that the server may answer, by cookie, and the number of replies that have come for each cookie.
     requests: HashMap<u64, (Vec<Request>, usize)>,
-    structured: bool,
+    form: Form,
     block_status: bool,
 }
 
@@ -108,8 +133,8 @@ pub fn understand(sent: &[u8], export: &Export) -> Understood {
             }
         }
     }
-    let Session { structured, block_status, .. } = session;
-    Understood { handshake, requests, structured, block_status }
+    let Session { form, block_status, .. } = session;
+    Understood { handshake, requests, form, block_status }
 }
 
 fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
@@ -136,13 +161,20 @@ impl Understood {
 
     /// Returns the length of the reply at the beginning of `bytes`; `None` if the reply's end is missing.
     fn reply(&mut self, bytes: &[u8]) -> Result<Option<usize>, String> {
-        let (magic, header) = match number(bytes, 0, 4) {
-            None => return Ok(None),
-            Some(0x6744_6698) => (0, 16),
-            Some(0x668e_33ef) if self.structured => (1, 20),
-            Some(other) => return Err(format!("a reply begins with {other:#x}")),
+        let (magic, header) = match (number(bytes, 0, 4), self.form) {
+            (None, _) => return Ok(None),
+            (Some(0x6744_6698), Form::Simple | Form::Structured) => (0, 16),
+            (Some(0x668e_33ef), Form::Structured) => (1, 20),
+            (Some(0x6e8a_278c), Form::Extended) => (2, 32),
+            (Some(other), form) => {
+                return Err(format!("a reply in the form {form:?} begins with {other:#x}"));
+            }
         };
-        let length = if magic == 1 { number(bytes, 16, 4).unwrap_or(0) as usize } else { 0 };
+        let length = match magic {
+            0 => 0,
+            1 => number(bytes, 16, 4).unwrap_or(0) as usize,
+            _ => number(bytes, 24, 8).unwrap_or(0) as usize,
+        };
         // A chunk of data begins with its offset, which must have arrived too.
         let Some(cookie) = number(bytes, 8, 8).filter(|_| bytes.len() >= header + length.min(8)) else {
             return Ok(None);
@@ -157,15 +189,22 @@ impl Understood {
         // Requests with the same cookie may be answered in any order, and a failure does not say which one it
         // answers.
         let fits = |request: &Request| match (magic, request.command) {
-            (0, Command::Read) => !self.structured,
-            (0, Command::BlockStatus) => !(self.structured && self.block_status),
+            (0, Command::Read) => self.form == Form::Simple,
+            (0, Command::BlockStatus) => !(self.form == Form::Structured && self.block_status),
             (0, _) => true,
+            (2, _) if number(bytes, 16, 8) != Some(request.offset) => false,
             (_, Command::Read) => match code {
                 0 => request.length == 0,
-                1 => length == request.length as usize + 8 && number(bytes, 20, 8) == Some(request.offset),
+                1 => {
+                    length == request.length as usize + 8 && number(bytes, header, 8) == Some(request.offset)
+                }
                 code => code == 32_769 && length >= 6,
             },
-            (_, Command::BlockStatus) => (code == 5 && length >= 12 && length % 8 == 4) || code == 32_769,
+            (_, _) if code == 32_769 => length >= 6,
+            (1, Command::BlockStatus) => code == 5 && length >= 12 && length % 8 == 4,
+            (2, Command::BlockStatus) => code == 6 && length >= 24 && length % 16 == 8,
+            (2, Command::Unknown(_)) => false,
+            (2, _) => code == 0 && length == 0,
             _ => false,
         };
         let request = several

@@ -258,6 +258,11 @@ impl Parser for Csv {
         self.streams
     }
 
+    /// Those of a live device's recording; other files may lack the last line feed.
+    fn has_whole_lines(&self) -> bool {
+        self.columns.contains(&Column::Outstanding)
+    }
+
     fn depth(&self) -> Option<&Depth> {
         Some(&self.depth)
     }
