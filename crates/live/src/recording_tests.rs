@@ -16,9 +16,8 @@ fn folder(name: &str) -> PathBuf {
 fn record(path: &Path, requests: u64, rotate: Option<u64>) -> RecordingStatus {
     let mut recording = Recording::create(path, false, rotate).unwrap();
     for number in 0..requests {
-        let record =
-            Record { time_ns: number, op: Op::Read, offset: 0, size: 512, line: 0, flags: 0, stream: 0 };
-        recording.push(&record, 1);
+        let record = Record { time_ns: number, op: Op::Read, size: 512, ..Record::FLUSH };
+        recording.push(number + 1, &record, 1);
     }
     recording.finish();
     recording.status()
@@ -32,7 +31,7 @@ fn a_recording_goes_on_in_numbered_files() {
         .map(|number| std::fs::read_to_string(folder.join(format!("a.{number:04}.csv"))).unwrap())
         .collect();
     assert_eq!((status.requests, status.error), (1000, None));
-    let header = "time_ns,op,offset,size,outstanding\n";
+    let header = "time_ns,op,offset,size,outstanding,latency_ns\n";
     let mut times = Vec::new();
     for text in &texts {
         assert!(text.len() <= 1 << 10 && text.ends_with('\n'), "{} bytes", text.len());
@@ -70,7 +69,7 @@ fn a_device_that_is_never_served_leaves_the_file() {
     drop(Recording::create(&path, false, None).unwrap());
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "older");
     record(&path, 0, None);
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), "time_ns,op,offset,size,outstanding\n");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "time_ns,op,offset,size,outstanding,latency_ns\n");
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
     std::fs::remove_dir_all(&folder).unwrap();
 }

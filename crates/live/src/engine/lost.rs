@@ -126,7 +126,7 @@ impl Engine {
                 None => data.iter().all(|&byte| byte == 0),
             };
             if !same {
-                let length = data.len() as u32;
+                let length = data.len() as u64;
                 self.say(
                     Request { command: Command::Write, flags: Flags(0), cookie: 0, offset, length },
                     &data,

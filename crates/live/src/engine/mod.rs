@@ -23,7 +23,7 @@ use ftlab_core::sim::{Prepared, RunError};
 use ftlab_core::workload::{Op, Record};
 
 use crate::media::Stored;
-use crate::nbd::reply::{self, Form, To};
+use crate::nbd::reply;
 use crate::nbd::{Command, Errno, MAX_PAYLOAD, Request};
 use crate::pace::{Pace, Time};
 use crate::payload::Payload;
@@ -37,12 +37,6 @@ use power::Supply;
 use programs::{Programs, operation};
 pub use programs::{OPERATIONS, Program};
 pub use status::Live;
-
-impl Asked<'_> {
-    fn to(&self) -> To {
-        To { form: self.form, cookie: self.request.cookie, offset: self.request.offset }
-    }
-}
 
 /// The live device: the simulation, its payload, and the clients' requests in flight.
 pub struct Engine {

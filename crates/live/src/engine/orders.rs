@@ -24,8 +24,8 @@ pub(super) struct Orders {
 
 impl Orders {
     /// Whether a write, a trim or zeroes must fail; counts it if so.
-    pub fn fail_write(&mut self, offset: u64, length: u32) -> bool {
-        let fails = meets(&self.bad[1], &(offset..offset.saturating_add(u64::from(length))));
+    pub fn fail_write(&mut self, offset: u64, length: u64) -> bool {
+        let fails = meets(&self.bad[1], &(offset..offset.saturating_add(length)));
         self.failed[1] += u64::from(fails);
         fails
     }
