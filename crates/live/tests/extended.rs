@@ -84,7 +84,7 @@ impl Served {
         let data = vec![7; if command == Command::Write { length as usize } else { 0 }];
         let request = Request { command, flags: Flags(flags), cookie: 9, offset, length };
         let Served { engine, sink, .. } = self;
-        engine.ask(&Asked { request, data: &data, form, stream: 0, sink, charged: 0 });
+        engine.ask(&Asked { request, data: &data, form, stream: 0, program: 0, sink, charged: 0 });
         engine.go().unwrap();
         self.kept.take().remove(0)
     }
