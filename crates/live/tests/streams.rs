@@ -134,7 +134,7 @@ fn recorded(test: &str, streams: u8, names: [&str; 3]) -> Vec<String> {
     let without_times = |line: &str| {
         let mut fields: Vec<_> = line.split(',').skip(1).collect();
         let latency = fields.remove(4);
-        assert!(latency == "latency_ns" || latency.parse::<u64>().is_ok_and(|ns| ns > 0), "{line}");
+        assert!(latency == "latency_ns" || latency.parse::<u64>().is_ok(), "{line}");
         fields.join(",")
     };
     text.lines().map(without_times).collect()

@@ -114,6 +114,16 @@ pub fn info(path: &str, options: &Options) -> Result<Info, SourceError> {
     count(Pipeline::new(Input::file(path, &options)?, &options)?, &options)
 }
 
+/// Returns how a trace is replayed, if nobody says how.
+fn replay_of(recording: bool, stamps: Stamps) -> Replay {
+    match stamps {
+        // A trace without times cannot have been mistaken for one of another layout.
+        Stamps::Absent => Replay::Closed,
+        _ if recording => Replay::Dependent,
+        _ => Replay::Open,
+    }
+}
+
 /// What one pass over the trace counts.
 #[derive(Default)]
 struct Counts {
@@ -245,12 +255,6 @@ fn count(mut source: Pipeline, options: &Options) -> Result<Info, SourceError> {
     }
     let total: u128 = counts.bytes.iter().map(|&bytes| u128::from(bytes)).sum();
     let input = source.input();
-    // A trace without times cannot have been mistaken for one of another layout.
-    let replay = match summary.recording {
-        true => Replay::Dependent,
-        false if input.stamps == Stamps::Absent => Replay::Closed,
-        false => Replay::Open,
-    };
     Ok(Info {
         path: input.name.clone(),
         format: input.format,
@@ -282,6 +286,6 @@ fn count(mut source: Pipeline, options: &Options) -> Result<Info, SourceError> {
         out_of_order: summary.out_of_order,
         dropped: summary.dropped,
         notes,
-        doubts: sanity.verdict(&source, replay),
+        doubts: sanity.verdict(&source, replay_of(summary.recording, input.stamps)),
     })
 }

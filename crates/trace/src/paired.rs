@@ -9,11 +9,8 @@ use std::collections::VecDeque;
 use crate::depth::Depth;
 use crate::options::Options;
 use crate::order::{Order, WINDOW};
-use crate::text::{Dropped, Rows};
+use crate::text::{COMPLETION, Dropped, Rows};
 use ftlab_core::workload::{Op, Record, SourceError};
-
-/// The flag of a row that is a completion. It never leaves this crate.
-pub(crate) const COMPLETION: u8 = 1 << 7;
 
 /// Returns the rows with their latencies, if their completions are rows `apart` and are wanted.
 pub(crate) fn paired(rows: Box<dyn Rows>, apart: bool, options: &Options) -> Box<dyn Rows> {

@@ -5,11 +5,13 @@ use crate::devices::{DEVICE_STRIDE, Devices};
 pub(crate) use crate::fields::Trouble;
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
-use crate::paired::COMPLETION;
 use crate::streams::Streams;
 use ftlab_core::settings::StreamsOf;
 use ftlab_core::workload::{Op, Record, SourceError};
 use std::collections::BTreeMap;
+
+/// The flag of a row that is the completion of requests before it. It never leaves this crate.
+pub(crate) const COMPLETION: u8 = 1 << 7;
 
 /// Number of rows dropped, by reason.
 pub(crate) type Dropped = BTreeMap<&'static str, u64>;
@@ -96,7 +98,7 @@ impl Row {
         Row::of(Record { time_ns, op, offset, size, line: 0, flags: 0, stream: 0, latency_ns })
     }
 
-    /// Makes the completion of a range, which belongs to the requests before it ([`Paired`](crate::paired::Paired)).
+    /// Makes the completion of a range, which belongs to the requests before it.
     pub(crate) fn completion(time_ns: u64, op: Op, range: [u64; 2]) -> Row {
         Row::flagged(time_ns, op, range, COMPLETION)
     }

@@ -1,10 +1,10 @@
 //! Requests of a recording as they arrive in dependent replay: each waits until as many have completed as had then.
 
+use super::dependence::Dependence;
 use super::replay::{beyond, late};
 use super::{Arrivals, Intake, LATEST_NS};
 use crate::host::settings::Settings;
 use crate::request::{Pool, Request};
-use crate::workload::dependent::Dependence;
 use crate::workload::{Record, Source, SourceError, SourceSummary};
 
 /// Number of requests that are read in advance where there are streams: no stream is ahead of another by more.

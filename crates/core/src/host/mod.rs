@@ -5,6 +5,7 @@ mod arrivals;
 pub mod awareness;
 mod blocks;
 pub(crate) mod check;
+mod dependence;
 mod dependent;
 pub mod held;
 mod lane;

@@ -1,6 +1,5 @@
 //! The requests that enter the stack: block requests, from a trace or a generator (`ftlab-generator`).
 
-pub mod dependent;
 mod formats;
 mod scatter;
 pub mod settings;

@@ -183,6 +183,35 @@ impl Rows {
         Ok(true)
     }
 
+    /// Stores the values of an optional column; refuses a row that lacks a latency.
+    fn take_further(
+        &self,
+        index: usize,
+        values: &[i64],
+        lacking: Option<usize>,
+        chunk: &mut Chunk,
+    ) -> Result<(), SourceError> {
+        let target = match FURTHER.iter().position(|name| self.names[index] == *name) {
+            Some(0) => {
+                chunk.flags.clear();
+                chunk.flags.extend(values.iter().map(|&value| value as u8));
+                return Ok(());
+            }
+            Some(1) => &mut chunk.stream,
+            Some(2) => &mut chunk.outstanding,
+            _ => &mut chunk.latency_ns,
+        };
+        target.clear();
+        target.extend(values);
+        match lacking.filter(|_| self.names[index] == FURTHER[3]) {
+            None => Ok(()),
+            Some(row) => {
+                let place = format!("{}: row {}", self.path, self.row + 1 + row as u64);
+                Err(input_error(&place, "latency_ns is empty; it must be -1 where it is not known"))
+            }
+        }
+    }
+
     /// Stores the values of a column; refuses a row that lacks one.
     fn take(
         &self,
@@ -194,23 +223,7 @@ impl Rows {
         let values = &self.values[..rows];
         let bytes = values.iter().map(|&value| value as u8);
         let Some(&name) = COLUMNS.get(index) else {
-            if let (Some(row), true) = (lacking, self.names[index] == FURTHER[3]) {
-                let place = format!("{}: row {}", self.path, self.row + 1 + row as u64);
-                return Err(input_error(&place, "latency_ns is empty; it must be -1 where it is not known"));
-            }
-            if self.names[index] == FURTHER[0] {
-                chunk.flags.clear();
-                chunk.flags.extend(bytes);
-                return Ok(());
-            }
-            let target = match self.names[index].as_str() {
-                name if name == FURTHER[1] => &mut chunk.stream,
-                name if name == FURTHER[2] => &mut chunk.outstanding,
-                _ => &mut chunk.latency_ns,
-            };
-            target.clear();
-            target.extend(values);
-            return Ok(());
+            return self.take_further(index, values, lacking, chunk);
         };
         let unsigned = self.columns[index].unsigned;
         let most = match index {

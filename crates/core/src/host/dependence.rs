@@ -9,9 +9,9 @@
 //! `hfplayer` (Haghdoost et al., "On the Accuracy and Scalability of Intensive I/O Workload Replay", FAST 2017) has the
 //! same end; it speculates which request depends on which. DEVIATIONS.md says why this rule only counts.
 
-use super::Record;
 use crate::clock::NEVER;
 use crate::util::{NONE, Slab};
+use crate::workload::Record;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -30,8 +30,8 @@ pub struct Dependence {
 
 /// The requests of a stream.
 struct Chain {
-    /// Recorded completions after the arrival of the request that is next, the earliest first: the time, ns, and whether
-    /// it is that of its own arrival.
+    /// Recorded completions after the arrival of the request that is next, the earliest first: the time, ns, and
+    /// whether it is that of its own arrival.
     later: BinaryHeap<Reverse<(u64, bool)>>,
     /// Number of completions before that arrival, and the last of them, ns; at the start, both are 0.
     before: u64,
