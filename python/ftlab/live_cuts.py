@@ -376,8 +376,11 @@ def _is_plain(path: Path) -> bool:
 
 
 def copy(pristine: Path, at: Path) -> None:
-    """Copies the directory of a device; holes in its media file stay holes."""
+    """Copies the directory of a device, for root with the owners; holes in its media file stay holes."""
     shutil.copytree(pristine, at, symlinks=True, ignore=_left_out)
+    for path in at.rglob("*") if os.geteuid() == 0 else ():
+        found = (pristine / path.relative_to(at)).lstat()
+        os.chown(path, found.st_uid, found.st_gid, follow_symlinks=False)
     with (pristine / "nand").open("rb") as source, (at / "nand").open("wb") as target:
         end = os.fstat(source.fileno()).st_size
         target.truncate(end)

@@ -121,6 +121,8 @@ class Cut:
             fate = "acknowledged, not flushed" if durable is None else "durable"
             fate = "done" if event["op"] == "flush" else fate
         persists = {write["number"]: write["persists"] for write in self.writes}.get(event["number"])
+        if persists is None and fate == "acknowledged, not flushed":
+            fate += ", not in the cache any more"
         if persists is not None:
             how = {"0": "lost", "1": "persists"}.get("".join(sorted(set(persists))), "persists in part")
             fate += f", {how}"

@@ -29,7 +29,7 @@ PRESETS: dict[str, dict[str, str]] = {
     "coop-fast": {"flash.blocks_per_plane": "512"},
     "map-plus": {"flash.blocks_per_plane": "128"},
     "msftl": {"flash.blocks_per_plane": "64"},
-    "vios": {"flash.blocks_per_plane": "16"},
+    "vios": {"flash.channels": "2", "flash.chips_per_channel": "2", "flash.blocks_per_plane": "32"},
     "emmc-5.1": {**DRIVE, "flash.programming": "word-line"},
     "nvme-970-pro": {**DRIVE, "flash.programming": "word-line"},
     "nvme-980-pro": DRIVE,
@@ -108,7 +108,7 @@ def test_a_loss_explains_itself(tmp_path: Path) -> None:
 
 
 def judged(tmp_path: Path, media: Path) -> str:
-    """Returns what the check says of the device of a kept image, served by hand."""
+    """Returns what the check says about the device of a kept image, served by hand."""
     keys = {"device.write_buffer": "1MiB", "device.write_buffer_policy": "adversarial"}
     socket = tmp_path / "by-hand"
     with ftlab.serve("crash", nbd=f"unix:{socket}", media=media, speed=None, set=keys) as device:

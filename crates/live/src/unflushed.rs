@@ -268,7 +268,7 @@ mod tests {
         Write { number, op: Op::Write, range, data, end_ns: None, fua, persists: Vec::new() }
     }
 
-    /// What a sector holds if these of the unflushed writes persist: its first and its last byte.
+    /// Returns the first and the last byte of a sector if these of the unflushed writes persist.
     fn found(unflushed: &mut Unflushed, sector: u64, persists: &[bool]) -> (u8, u8) {
         for (write, &persists) in unflushed.writes.iter_mut().zip(persists) {
             write.persists = write.sectors().map(|_| persists).collect();
