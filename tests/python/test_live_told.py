@@ -13,7 +13,7 @@ import pytest
 
 import ftlab
 from front import Cli
-from live import DEVICES, need, served, without_times
+from live import DEVICES, lacks, need, served, without_times
 from test_live_cuts import FLUSH, READ, TRIM, WRITE, Client
 
 MADE = "m.nand: made"
@@ -310,3 +310,27 @@ def test_programs_are_not_told_apart_unless_asked(tmp_path: Path) -> None:
     with served(tmp_path, *DEVICES["page"], "--time", "free") as device, Client(device.path) as client:
         client.ask(WRITE, 0, data=b"x" * 4096)
     assert "programs" not in device.result["live"]
+
+
+def test_a_caller_of_the_file_is_known_and_gets_errors(tmp_path: Path, cli: Cli) -> None:
+    """Over FUSE a request counts for the process that makes it, and failing blocks are EIO there too."""
+    if not Path("/dev/fuse").exists():
+        lacks("there is no /dev/fuse")
+    arguments = [*DEVICES["page"], "--time", "free", "--trace-pids"]
+    with served(tmp_path, *arguments, fuse=True) as device:
+        file = os.open(device.disk, os.O_RDWR)
+        try:
+            os.pwrite(file, b"x" * 8192, 0)
+            assert os.pread(file, 4096, 4096) == b"x" * 4096
+            cli.ok("ctl", "fail", "read", "0")
+            with pytest.raises(OSError, match="Input/output"):
+                os.pread(file, 4096, 0)
+            cli.ok("ctl", "readonly")
+            with pytest.raises(OSError, match="Input/output"):
+                os.pwrite(file, b"y" * 4096, 4096)
+            assert os.pread(file, 4096, 4096) == b"x" * 4096
+        finally:
+            os.close(file)
+    own = Path(f"/proc/{os.getpid()}/comm").read_text().strip()
+    (program,) = (each for each in device.result["live"]["programs"] if each["name"] == own)
+    assert program["write"]["count"] == 1 and program["read"]["count"] == 2

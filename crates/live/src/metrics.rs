@@ -142,6 +142,7 @@ impl Collector for Scrape {
         let mut page = Page(encoder);
         self.requests(&mut page)?;
         self.flash(&mut page)?;
+        self.health(&mut page)?;
         self.energy(&mut page)?;
         self.own(&mut page)?;
         self.server(&mut page)
@@ -212,6 +213,20 @@ impl Scrape {
         page.gauge(("mapping_hit", help, Some(ratio())), [(&[][..], hit_ratio)])?;
         let help = "Erased blocks that can be written";
         page.gauge(("free_blocks", help, None), [(&[][..], live.free_blocks)])
+    }
+
+    /// Writes how worn the device is, as a drive reports it.
+    fn health(&self, page: &mut Page) -> fmt::Result {
+        let (health, smart) = (&self.report.health, &self.report.health.nvme_smart);
+        let share = |percent: Option<u8>| percent.map_or(f64::NAN, |percent| f64::from(percent) / 100.0);
+        let help = "Mean erase count of the blocks by flash.endurance";
+        page.gauge(("life_used", help, Some(ratio())), [(&[][..], share(smart.percentage_used))])?;
+        let help = "Spare blocks left, on the chip with the fewest";
+        page.gauge(("spare", help, Some(ratio())), [(&[][..], share(smart.available_spare))])?;
+        let read_only = u32::from(health.read_only_ns.is_some());
+        page.gauge(("read_only", "Whether writes are refused", None), [(&[][..], read_only)])?;
+        let errors = health.media_errors.unwrap_or(0);
+        page.counter(("media_errors", "Page reads that could not be corrected", None), [(&[][..], errors)])
     }
 
     /// Writes where the energy went, if operations take energy.
