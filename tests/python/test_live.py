@@ -144,7 +144,7 @@ def test_processors_are_kept_awake_for_a_prompt_client_alone(tmp_path: Path) -> 
     need("nbdsh")
     if not 2 <= len(os.sched_getaffinity(0)) <= 4:
         pytest.skip("on one processor, or on more than four, none is kept awake")
-    with served(tmp_path, *DEVICES["page"]) as device:
+    with served(tmp_path, *DEVICES["page"], "--wait", "awake") as device:
         process = device.process.pid
         slowly = "import time\nh.connect_uri(URI)\nfor _ in range(25): time.sleep(0.005); h.pread(4096, 0)"
         device.shell(slowly)
@@ -157,6 +157,15 @@ def test_processors_are_kept_awake_for_a_prompt_client_alone(tmp_path: Path) -> 
             if kept_awake_ns(process) > before:
                 return
         pytest.fail("no processor was kept awake")
+
+
+def test_nobody_stays_awake_if_told_to_sleep(tmp_path: Path) -> None:
+    need("nbdsh")
+    with served(tmp_path, *DEVICES["page"], "--wait", "sleep") as device:
+        device.shell("h.connect_uri(URI)\nfor _ in range(200): h.pread(4096, 0)")
+        tasks = Path(f"/proc/{device.process.pid}/task").iterdir()
+        assert all(os.getpriority(os.PRIO_PROCESS, int(at.name)) < 19 for at in tasks)
+    assert device.result["live"]["lateness"]["count"] == 200
 
 
 def test_both_signals_end_it_cleanly_even_if_ignored(tmp_path: Path) -> None:

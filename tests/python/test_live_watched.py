@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 
 from front import Cli
+from ftlab import live
 from live import DEVICES, Served, need, served, without_times
 
 DASHBOARD = Path(__file__).resolve().parents[2] / "docs" / "live-dashboard.json"
@@ -250,6 +251,37 @@ def test_a_parquet_recording_replays_to_the_same_result(tmp_path: Path, cli: Cli
         "latency_ns": pl.Int64,
     }
     assert not list(tmp_path.glob(".recording*"))
+
+
+def test_waits_for_a_processor_are_told(tmp_path: Path, cli: Cli) -> None:
+    """The result has how long threads of the device waited for a processor; what two clients cause by
+    themselves on one processor is counted, and `top` shows it.
+    """
+    need("nbdsh", "taskset")
+    with served(tmp_path, *DEVICES["page"]) as device:
+        subprocess.run(["taskset", "-acp", "0", str(device.process.pid)], check=True, capture_output=True)
+        loop = "import os\nos.sched_setaffinity(0, {0})\nwhile True: pass"
+        with subprocess.Popen([sys.executable, "-c", loop]) as busy:
+            device.shell("h.connect_uri(URI)\nfor at in range(300): h.pwrite(bytes(4096), 4096 * at)")
+            told = cli.ok("top", str(device.path))
+            busy.kill()
+    found = device.result["live"]["interference"]
+    assert found["served_ns"] >= device.result["latency"]["write"]["min_ns"] * 300
+    assert found["wait_ns"] > 0 and found["involuntary_switches"] > 0
+    assert found["wait_share"] == found["wait_ns"] / found["served_ns"]
+    assert found["pressure"] is None or 0 < found["pressure"] <= 1
+    assert "wait for processors: " in told
+    warned = "threads of the device waited for a processor" in device.ended
+    assert warned == (found["wait_share"] > live.NOTICEABLE)
+
+
+@pytest.mark.parametrize(
+    ("share", "time_", "warns"),
+    [(0.11, "real", True), (0.1, "real", False), (None, "real", False), (9.0, "free", False)],
+)
+def test_more_than_a_tenth_is_warned_of(share: float | None, time_: str, warns: bool) -> None:
+    found = {"wait_share": share, "pressure": None}
+    assert (live.interfered({"time": time_, "interference": found}) is not None) == warns
 
 
 def test_clients_are_tenants_by_their_exports(tmp_path: Path, cli: Cli) -> None:
