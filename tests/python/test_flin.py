@@ -105,9 +105,7 @@ def test_the_loads_reach_every_rule() -> None:
     assert all(flin.simulate(each, requests) != usual for each in other)
 
 
-def tenants(
-    order: str | None = None, arbiter: str = "flin", queues: str = "per-tenant"
-) -> dict[str, str]:
+def tenants(order: str | None = None, arbiter: str = "flin", queues: str = "per-tenant") -> dict[str, str]:
     load = {"requests": "300", "interarrival": "60us", "read_share": "50%"}
     return {
         **({} if order is None else {"flash.order": order}),
