@@ -130,41 +130,6 @@ def convert(case: Case, lines: Iterable[str]) -> Iterator[str]:
     yield from recording
 
 
-def second(recording: Path) -> str:
-    """Compares kyber's second implementation, whose timer expires when the kernel's did, with the kernel."""
-    sys.path.insert(0, str(ROOT / "tests"))
-    from oracle import kernel
-    from oracle.mapplus import Request
-
-    head, *lines = recording.read_text().splitlines()
-    settings = dict(word.split("=") for word in head.split()[1:])
-    targets = {"read_lat": int(settings["read_lat_nsec"]), "write_lat": int(settings["write_lat_nsec"])}
-    scheduler = kernel.Kyber(kernel.Case("kyber", **targets))
-    answered: deque[Request] = deque()
-    begun: deque[Request] = deque()
-    same = answers = 0
-    for number, line in enumerate(lines):
-        kind, time, _, *rest = line.split()
-        now = int(time) * 1000
-        if kind == "I":
-            sizes = int(rest[1]) * 512, int(rest[2]) * 512
-            scheduler.waiting.append(Request(number, now, rest[0], *sizes, [], set()))
-        elif kind == "T":
-            scheduler.expire_timer(now)
-        elif kind == "D" and answered:
-            begun.append(answered.popleft())
-            begun[-1].dispatch = now
-        elif kind == "C" and begun:
-            scheduler.completed(begun.popleft(), now)
-        elif kind == "A":
-            request = scheduler.choose(now)
-            answered.extend([request] if request else [])
-            answer = "-" if request is None else str(request.offset // 512)
-            answers += (answer, rest[0]) != ("-", "-")
-            same += answer == rest[0] != "-"
-    return f"{same} of {answers} answers are the kernel's if its timer says when depths move"
-
-
 def run(*command: str | Path, folder: Path, said: bool = True) -> str:
     """Runs a command in a folder, says so, and returns what it printed."""
     words = [str(word) for word in command]
@@ -304,10 +269,9 @@ def main() -> int:
     command += ["whole_recordings", "--", "--nocapture"]
     where = {**os.environ, "FTLAB_KERNEL_ORDER": str(chosen.out.resolve())}
     status = subprocess.run(command, cwd=ROOT, env=where, check=False).returncode
-    for case in CASES:
-        if case.scheduler == "kyber":
-            print(f"{case.name}, the second implementation:", second(chosen.out / f"{case.name}.order"))
-    return status
+    kyber = [chosen.out / f"{case.name}.order" for case in CASES if case.scheduler == "kyber"]
+    places = subprocess.run([sys.executable, ROOT / "scripts" / "kernel_places.py", *kyber], check=False)
+    return status or places.returncode
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import random
 from dataclasses import dataclass
 from typing import ClassVar
 
+from .engine import Row
 from .generate import GEOMETRY
 from .mapplus import Record, Request, pages_of
 
@@ -290,6 +291,18 @@ class Run:
             if self.scheduler.timer is not None:
                 times.append(self.scheduler.timer)
             now = max(now, min(time for time in times if time > now))
+
+
+def first_difference(rows: list[Row], expected: list[Request], case: object) -> str | None:
+    """Returns the first difference of ftlab's rows, in order of dispatch, or None."""
+    assert len(rows) == len(expected)
+    pairs = sorted(zip(rows, expected, strict=True), key=lambda pair: (pair[1].dispatch, pair[1].complete))
+    for row, request in pairs:
+        for name in ["dispatch", "complete", "expired"]:
+            have, want = getattr(row, name), getattr(request, name)
+            if have != want:
+                return f"{case}: request {request.id}: {name} is {have}, oracle {want}"
+    return None
 
 
 def follow(case: Case, trace: list[Record]) -> list[Request]:

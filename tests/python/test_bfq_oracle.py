@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 
 import campaign
-from oracle import bfq, engine
+from oracle import bfq, engine, kernel
 from oracle.bfq_parts import Case
 from oracle.mapplus import Record
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)
-
-FIELDS = ["dispatch", "complete", "expired"]
 
 
 def result_of(case: Case, traces: list[list[Record]], folder: Path, check: bool) -> list[engine.Row]:
@@ -39,16 +37,8 @@ def result_of(case: Case, traces: list[list[Record]], folder: Path, check: bool)
 def difference(seed: int, folder: Path, check: bool = False) -> str | None:
     """Returns what differs first, in order of dispatch, or None."""
     case, traces = bfq.random_case(seed)
-    expected = bfq.Run(case, traces).run()
     rows = result_of(case, traces, folder, check)
-    assert len(rows) == len(expected)
-    pairs = sorted(zip(rows, expected, strict=True), key=lambda pair: (pair[1].dispatch, pair[1].complete))
-    for row, request in pairs:
-        for name in FIELDS:
-            have, want = getattr(row, name), getattr(request, name)
-            if have != want:
-                return f"seed {seed} ({case}): request {request.id}: {name} is {have}, oracle {want}"
-    return None
+    return kernel.first_difference(rows, bfq.Run(case, traces).run(), f"seed {seed} ({case})")
 
 
 def test_bfq_agrees_with_the_oracle(tmp_path: Path) -> None:

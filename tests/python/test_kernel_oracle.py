@@ -12,23 +12,12 @@ from oracle import engine, kernel
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)
 
-FIELDS = ["dispatch", "complete", "expired"]
-
 
 def difference(seed: int, check: bool = False) -> str | None:
     """Returns what differs first, in order of dispatch, or None."""
     case, trace = kernel.random_case(seed)
-    expected = kernel.follow(case, trace)
-    result = engine.result_of(case.settings(), trace, check)
-    rows = engine.result_rows(result)
-    assert len(rows) == len(expected)
-    pairs = sorted(zip(rows, expected, strict=True), key=lambda pair: (pair[1].dispatch, pair[1].complete))
-    for row, request in pairs:
-        for name in FIELDS:
-            have, want = getattr(row, name), getattr(request, name)
-            if have != want:
-                return f"seed {seed} ({case}): request {request.id}: {name} is {have}, oracle {want}"
-    return None
+    rows = engine.result_rows(engine.result_of(case.settings(), trace, check))
+    return kernel.first_difference(rows, kernel.follow(case, trace), f"seed {seed} ({case})")
 
 
 def test_linux_schedulers_agree_with_the_oracle() -> None:

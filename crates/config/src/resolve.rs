@@ -120,9 +120,15 @@ pub fn resolve(base: Base<'_>, overrides: &[Override]) -> Result<Resolved, Confi
         set(&mut values, &mut layers, path, value, Place::Option(origin));
     }
 
-    let settings = unnamed(&values)
+    let (settings, replaced) = unnamed(&values)
         .and_then(|()| Settings::from_values(&values))
+        .and_then(|settings| match settings.replaced(&values) {
+            Some((_, fault)) if layers.is_by_user(fault.key) => Err(fault),
+            replaced => Ok((settings, replaced)),
+        })
         .map_err(|Contradiction { key, message }| layers.complain(&values, key, &message))?;
+    // A file of all values must resolve to the same ones.
+    values.extend(replaced.map(|(value, fault)| (fault.key, value)));
     Ok(Resolved { preset: preset.map(|preset| preset.name.to_owned()), values, settings, layers })
 }
 

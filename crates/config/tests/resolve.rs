@@ -335,3 +335,23 @@ fn the_preset_msftl_has_the_user_space_of_its_paper() {
     assert_eq!(settings.user_pages(), 8_073 * 4_096);
     assert_eq!((ftlab_core::ftl::unit_bytes(&settings), settings.ftl.flush_bytes), (1024, Some(9 << 20)));
 }
+
+/// FLIN orders flash operations itself: its order takes the place of the default, also in a file of all values.
+#[test]
+fn an_arbiter_brings_its_order() {
+    let text = "workload.tenants = \"by-stream\"\nhost.queues = \"per-tenant\"\nhost.arbiter = \"flin\"\n";
+    let resolved = of_text(text);
+    assert_eq!(resolved.values["flash.order"], Value::Text("flin".into()));
+    let again = of_text(&resolved.to_toml());
+    assert_eq!((again.hash(), &again.settings), (resolved.hash(), &resolved.settings));
+    assert_eq!(of_text(&format!("{text}flash.order = \"flin\"\n")).hash(), resolved.hash());
+    for other in ["emission", "reads-first"] {
+        let text = format!("{text}flash.order = \"{other}\"\n");
+        let refused = resolve(Base::Text { name: "c.toml", text: &text }, &[]).expect_err("two orders");
+        let expected = "c.toml:4: flash.order: does not go with host.arbiter = \"flin\"";
+        assert!(refused.headline().starts_with(expected), "{refused}");
+    }
+    let alone = Base::Text { name: "c.toml", text: "host.arbiter = \"flin\"\nflash.order = \"emission\"\n" };
+    let unused = resolve(alone, &[]).expect("no tenants, so no arbiter");
+    assert_eq!(unused.values["flash.order"], Value::Text("emission".into()));
+}

@@ -168,8 +168,8 @@ pub struct HostSide {
     pub fetched: bool,
     /// Number of the request's batch in the host's scheduler, from 1; 0 if it has none.
     pub batch: u64,
-    /// The slot in which the scheduler stores that batch.
-    pub batch_slot: u32,
+    /// The slot in which the scheduler stores that batch, or the request's place in its order.
+    pub slot: u32,
     /// The id of the whole request, stored in that request and in each of its parts, if the host has cut it; else
     /// [`NONE`].
     pub whole: u32,
@@ -271,7 +271,7 @@ impl Request {
                 prefetch: false,
                 fetched: false,
                 batch: 0,
-                batch_slot: NONE,
+                slot: NONE,
                 whole: NONE,
                 parts: 0,
             },

@@ -1,7 +1,7 @@
 //! The settings of the stack: what the parts declare, collected and checked against each other.
 
 use crate::config::section::keys;
-use crate::config::{Contradiction, Ignored, Values, over, section};
+use crate::config::{Contradiction, Ignored, Value, Values, over, section};
 use crate::flash::parallel::Order;
 use crate::host::settings as host;
 
@@ -39,6 +39,12 @@ impl Settings {
         if chooses && self.flash.parallel.order == Order::Emission {
             self.flash.parallel.order = Order::Flin;
         }
+    }
+
+    /// Returns the value that [`Settings::complete`] has put in the place of one of `values`, if it has, and why that key may
+    /// not be stated.
+    pub fn replaced(&self, values: &Values) -> Option<(Value, Contradiction)> {
+        crate::host::check::replaced(self, values)
     }
 
     /// Checks the parts against each other; the settings were read from `values`.

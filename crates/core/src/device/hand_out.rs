@@ -20,10 +20,17 @@ impl Device {
         self.attended = true;
     }
 
-    /// Takes the entries that a read carries, one for each of its pages.
-    pub fn carry(&mut self, id: u32, carried: impl Iterator<Item = Entry>) {
+    /// Takes the entries that a read of this many pages carries, one for each of them.
+    pub fn carry(&mut self, id: u32, pages: u32, carried: impl Iterator<Item = Entry>) {
         if let Some(entries) = &mut self.entries {
-            entries.take(id, carried);
+            entries.take(id, pages, carried);
+        }
+    }
+
+    /// Forgets the entries that a request carried, which has completed.
+    pub fn forget_carried(&mut self, id: u32, request: &Request) {
+        if let Some(entries) = &mut self.entries {
+            entries.forget(id, request);
         }
     }
 

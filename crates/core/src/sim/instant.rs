@@ -152,7 +152,7 @@ impl Simulation<'_> {
         with_ftl!(ftl, ftl => {
             let Some(id) = host.next(*now_ns, feed, ftl)? else { return Ok(false) };
             if host.pool[id].mark.has_entries() {
-                device.carry(id, host.entries_of(id));
+                device.carry(id, host.pool[id].pages.pages, host.entries_of(id));
             }
             device.accept(id, *now_ns, &mut host.pool, ftl, done);
         });
@@ -200,7 +200,7 @@ impl Simulation<'_> {
         }
         for index in 0..self.done.len() {
             let id = self.done[index];
-            if self.host.holds_map() && self.host.note_completed(id, self.device.handed_out()) {
+            if self.host.holds_map() && self.complete_with_map(id) {
                 continue;
             }
             let Some(id) = self.host.finish(id, self.now_ns) else { continue };
@@ -212,6 +212,14 @@ impl Simulation<'_> {
         }
         self.done.clear();
         Ok(())
+    }
+
+    /// Notes a completion where the host holds mapping entries; returns whether it was that of a command which reads them,
+    /// and thus no request of the host's.
+    #[cold]
+    fn complete_with_map(&mut self, id: u32) -> bool {
+        self.device.forget_carried(id, &self.host.pool[id]);
+        self.host.note_completed(id, self.device.handed_out())
     }
 
     /// Records and reports one completed request.

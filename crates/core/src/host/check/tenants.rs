@@ -1,8 +1,9 @@
 //! Checks of tenants' keys.
 
 use super::load::{fail, generator, replay};
+use crate::config::section::field;
 use crate::config::units::BYTES;
-use crate::config::{Contradiction, Ignored, Values};
+use crate::config::{Contradiction, Ignored, Value, Values};
 use crate::flash::parallel::Order;
 use crate::host::arbiter;
 use crate::host::sched::needs;
@@ -98,13 +99,24 @@ fn halves(settings: &Settings) -> Result<(), Contradiction> {
         );
         return fail("host.arbiter", message);
     }
-    if settings.flash.parallel.order != Order::Flin {
-        let message = format!(
-            "does not go with host.arbiter = \"{name}\", which orders operations itself; leave the key out"
-        );
-        return fail("flash.order", message);
-    }
-    Ok(())
+    other_order(settings, settings.flash.parallel.order).map_or(Ok(()), Err)
+}
+
+/// Returns the error that another order of flash operations than its own is next to the arbiter of FLIN.
+fn other_order(settings: &Settings, order: Order) -> Option<Contradiction> {
+    let name = &settings.host.arbiter;
+    let message =
+        format!("does not go with host.arbiter = \"{name}\", which orders operations itself; leave the key out");
+    (order != Order::Flin).then_some(Contradiction { key: "flash.order", message })
+}
+
+/// Returns the order of flash operations that is the arbiter's and not that of `values`, and why another may not be
+/// stated. Whether it was, the settings do not show.
+pub(crate) fn replaced(settings: &Settings, values: &Values) -> Option<(Value, Contradiction)> {
+    let order = settings.flash.parallel.order;
+    let gives_way = arbitrates(settings) && order != field(values, "flash.order", &[]);
+    let fault = other_order(settings, field(values, "flash.order", &[])).filter(|_| gives_way)?;
+    Some((Value::Text(order.name().to_owned()), fault))
 }
 
 /// Whether there are tenants.

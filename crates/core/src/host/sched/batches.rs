@@ -105,13 +105,13 @@ impl Batches {
         batch.queue.push(id, pool);
         batch.pages += pages;
         pool[id].host.batch = batch.number;
-        pool[id].host.batch_slot = slot;
+        pool[id].host.slot = slot;
         (slot, found.is_none())
     }
 
     /// Notes that a waiting request that had `before` pages has grown; returns its batch.
     pub fn grown(&mut self, id: u32, before: u32, pool: &Pool) -> u32 {
-        let slot = pool[id].host.batch_slot;
+        let slot = pool[id].host.slot;
         self.slots[slot].pages += u64::from(pool[id].pages.pages - before);
         slot
     }
@@ -135,7 +135,7 @@ impl Batches {
         batch.queue.push(id, pool);
         batch.pages = u64::from(pool[id].pages.pages);
         pool[id].host.batch = batch.number;
-        pool[id].host.batch_slot = slot;
+        pool[id].host.slot = slot;
         slot
     }
 
@@ -165,7 +165,7 @@ impl Batches {
 
     /// Removes one request; returns its batch if the batch still has others.
     pub fn remove(&mut self, id: u32, pool: &mut Pool) -> Option<u32> {
-        let slot = pool[id].host.batch_slot;
+        let slot = pool[id].host.slot;
         let batch = &mut self.slots[slot];
         batch.queue.unlink(id, pool);
         batch.pages -= u64::from(pool[id].pages.pages);
@@ -193,7 +193,7 @@ impl Batches {
                     let apart = request.pages.pages == 0 || batch.key.is_none() && request.host.hit;
                     let key = (!apart).then_some(request.host.translation_page << 1 | half as u32);
                     (request.half(), key, request.host.batch) == (half, batch.key, batch.number)
-                        && request.host.batch_slot == slot
+                        && request.host.slot == slot
                 };
                 requests += batch.queue.verify(pool, is_member)?;
                 let mut pages = 0;

@@ -79,7 +79,7 @@ impl Bundles {
             slot = self.create(block);
         }
         self.places[slot].queue.push(id, pool);
-        pool[id].host.batch_slot = slot;
+        pool[id].host.slot = slot;
     }
 
     /// Closes the bundles of these blocks to further writes.
@@ -171,7 +171,7 @@ impl Bundles {
                 } else {
                     block == NONE && queue.len() == 1
                 };
-                of && request.host.batch_slot == slot
+                of && request.host.slot == slot
             };
             requests += queue.verify(pool, is_member).map_err(|fault| format!("block issue: {fault}"))?;
             trims += u32::from(!queue.is_empty() && is_trim(&pool[queue.head()]));

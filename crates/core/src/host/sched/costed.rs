@@ -115,7 +115,7 @@ impl Costed {
 
     /// Removes one request; returns its batch, and whether that batch still has others.
     pub fn remove(&mut self, id: u32, pool: &mut Pool) -> (u32, bool) {
-        let slot = pool[id].host.batch_slot;
+        let slot = pool[id].host.slot;
         let own_ns = self.times.own(&pool[id]);
         self.costs[slot as usize] -= own_ns;
         self.programs_ns -= if pool[id].op == Op::Read { 0 } else { own_ns };

@@ -111,7 +111,7 @@ impl Scheduler for Densest {
     }
 
     fn expire(&mut self, id: u32, pool: &mut Pool) -> Decision {
-        let (slot, half) = (pool[id].host.batch_slot, pool[id].half());
+        let (slot, half) = (pool[id].host.slot, pool[id].half());
         let queue = self.batches.take(slot, pool);
         let batches = &self.batches;
         self.heaps[half as usize].forget(|entry| density(batches, entry.slot) == *entry);

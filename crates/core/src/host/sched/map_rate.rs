@@ -97,7 +97,7 @@ impl Scheduler for MapRate {
     }
 
     fn expire(&mut self, id: u32, pool: &mut Pool) -> Decision {
-        let taken = self.jobs.take(pool[id].host.batch_slot, pool);
+        let taken = self.jobs.take(pool[id].host.slot, pool);
         self.forget(pool);
         taken
     }

@@ -56,7 +56,7 @@ impl Direction {
 
     fn remove(&mut self, id: u32, pool: &mut Pool) {
         self.fifo.unlink(id, pool);
-        self.sorted.remove(id);
+        self.sorted.remove(pool[id].host.slot);
     }
 }
 
@@ -126,14 +126,14 @@ impl Scheduler for MqDeadline {
         }
         let direction = &mut self.directions[pool[id].half() as usize];
         direction.fifo.push(id, pool);
-        direction.sorted.insert(id, pool[id].offset);
+        pool[id].host.slot = direction.sorted.insert(id, pool[id].offset);
     }
 
     fn grown(&mut self, id: u32, _before: u32, pool: &mut Pool) {
-        let sorted = &mut self.directions[pool[id].half() as usize].sorted;
-        if sorted.position(id) != pool[id].offset {
-            sorted.remove(id);
-            sorted.insert(id, pool[id].offset);
+        let (sorted, slot) = (&mut self.directions[pool[id].half() as usize].sorted, pool[id].host.slot);
+        if sorted.position(slot) != pool[id].offset {
+            sorted.remove(slot);
+            pool[id].host.slot = sorted.insert(id, pool[id].offset);
         }
     }
 
@@ -162,7 +162,7 @@ impl Scheduler for MqDeadline {
             let held = direction.fifo.verify(pool, |request| request.half() == half)?;
             // A request that grows within its first page keeps its position.
             direction.sorted.verify(held, |id| {
-                pool[id].half() == half && direction.sorted.position(id) >= pool[id].offset
+                pool[id].half() == half && direction.sorted.position(pool[id].host.slot) >= pool[id].offset
             })?;
             waiting += held;
         }

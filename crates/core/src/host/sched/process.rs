@@ -254,19 +254,23 @@ impl Places {
         Places { sorted: Ordered::default(), back, penalty }
     }
 
-    pub fn insert(&mut self, process: u32, id: u32, pool: &Pool) {
-        self.sorted.insert(id, place(process, &pool[id]));
+    pub fn insert(&mut self, process: u32, id: u32, pool: &mut Pool) {
+        pool[id].host.slot = self.sorted.insert(id, place(process, &pool[id]));
     }
 
-    pub fn remove(&mut self, id: u32) {
-        self.sorted.remove(id);
+    pub fn remove(&mut self, id: u32, pool: &Pool) {
+        self.sorted.remove(pool[id].host.slot);
+    }
+
+    fn place_of(&self, id: u32, pool: &Pool) -> u64 {
+        self.sorted.position(pool[id].host.slot)
     }
 
     /// Moves a request that may begin earlier now; returns whether it does.
-    pub fn moved(&mut self, process: u32, id: u32, pool: &Pool) -> bool {
-        let moves = self.sorted.position(id) != place(process, &pool[id]);
+    pub fn moved(&mut self, process: u32, id: u32, pool: &mut Pool) -> bool {
+        let moves = self.place_of(id, pool) != place(process, &pool[id]);
         if moves {
-            self.remove(id);
+            self.remove(id, pool);
             self.insert(process, id, pool);
         }
         moves
@@ -297,9 +301,9 @@ impl Places {
     pub fn after(&self, process: u32, id: u32, pool: &Pool) -> u32 {
         let from = u64::from(process) << SECTOR_BITS;
         let is_own =
-            |&other: &u32| other != NONE && self.sorted.position(other) >> SECTOR_BITS == process.into();
+            |&other: &u32| other != NONE && self.place_of(other, pool) >> SECTOR_BITS == process.into();
         let [before, behind] =
-            self.sorted.next_to(id).map(|other| Some(other).filter(is_own).unwrap_or(NONE));
+            self.sorted.next_to(pool[id].host.slot).map(|other| Some(other).filter(is_own).unwrap_or(NONE));
         let first = self.sorted.first_from(from);
         let ahead = if behind == NONE && first != id { first } else { behind };
         self.nearer(ahead, before, sectors(&pool[id]).0, pool)
@@ -307,7 +311,7 @@ impl Places {
 
     /// Checks the order.
     pub fn verify(&self, expected: u32, pool: &Pool) -> Result<(), String> {
-        let sector = |id: u32| self.sorted.position(id) & ((1 << SECTOR_BITS) - 1);
+        let sector = |id: u32| self.place_of(id, pool) & ((1 << SECTOR_BITS) - 1);
         // A request that grows within its first page keeps its place.
         self.sorted.verify(expected, |id| sector(id) >= sectors(&pool[id]).0)
     }

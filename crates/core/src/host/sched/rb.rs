@@ -59,7 +59,7 @@ impl Scheduler for Rb {
     }
 
     fn expire(&mut self, id: u32, pool: &mut Pool) -> Decision {
-        Decision::Batch(self.batches.take(pool[id].host.batch_slot, pool))
+        Decision::Batch(self.batches.take(pool[id].host.slot, pool))
     }
 
     fn batches(&self) -> u64 {

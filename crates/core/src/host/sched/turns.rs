@@ -277,7 +277,7 @@ impl Turns {
     }
 
     /// Notes that a waiting request has grown, perhaps to the front.
-    pub fn grown(&mut self, id: u32, pool: &Pool) {
+    pub fn grown(&mut self, id: u32, pool: &mut Pool) {
         let process = self.process_of(pool[id].pages.stream);
         if self.places.moved(process, id, pool) && self.set_next(process, id, pool) {
             self.change_next(process, pool);
@@ -374,7 +374,7 @@ impl Turns {
         self.budgets.rate.dispatched(self.now_ns, place, self.out);
         let looks_ns = self.now_ns.checked_sub(self.keys.fifo_expire_ns);
         self.processes[process as usize].sends(id, self.places.after(process, id, pool), looks_ns, pool);
-        self.places.remove(id);
+        self.places.remove(id, pool);
         self.out += 1;
         self.waiting -= 1;
         id

@@ -43,6 +43,8 @@ pub(super) struct Share {
     start: u64,
     finish: u64,
     place: Place,
+    /// Its slot among the active or the idle queues.
+    slot: u32,
 }
 
 impl Share {
@@ -80,7 +82,7 @@ fn span(service: u64, weight: u64) -> u64 {
 impl Shares {
     /// Adds a queue; returns its number.
     pub fn add(&mut self, weight: u64) -> u32 {
-        let share = Share { weight, budget: 0, service: 0, start: 0, finish: 0, place: Place::Out };
+        let share = Share { weight, budget: 0, service: 0, start: 0, finish: 0, place: Place::Out, slot: NONE };
         self.shares.push(share);
         self.shares.len() as u32 - 1
     }
@@ -103,7 +105,7 @@ impl Shares {
         let earliest = if back { share.finish } else { self.vtime };
         if share.place == Place::Idle {
             share.start = earliest.max(share.finish);
-            self.idle.remove(queue);
+            self.idle.remove(share.slot);
         } else {
             share.start = earliest;
             self.sum += share.weight;
@@ -118,7 +120,7 @@ impl Shares {
         if share.place == Place::Served {
             share.start += span(share.service, share.weight);
         } else {
-            self.active.remove(queue);
+            self.active.remove(share.slot);
         }
         self.enqueue(queue, false);
         self.update_next(Some(queue), ended);
@@ -131,7 +133,7 @@ impl Shares {
         self.served = None;
         if share.finish > self.vtime {
             share.place = Place::Idle;
-            self.idle.insert(queue, share.finish);
+            share.slot = self.idle.insert(queue, share.finish);
         } else {
             share.place = Place::Out;
             self.sum -= share.weight;
@@ -147,8 +149,9 @@ impl Shares {
     pub fn begin_turn(&mut self) -> Option<u32> {
         let queue = self.next?;
         self.served = Some(queue);
-        self.active.remove(queue);
-        self.shares[queue as usize].place = Place::Served;
+        let share = &mut self.shares[queue as usize];
+        self.active.remove(share.slot);
+        share.place = Place::Served;
         self.update_next(None, false);
         Some(queue)
     }
@@ -173,12 +176,12 @@ impl Shares {
             share.finish = share.finish.saturating_sub(base);
             match share.place {
                 Place::Active => {
-                    self.active.remove(queue);
-                    self.active.insert_from(queue, share.finish, share.start);
+                    self.active.remove(share.slot);
+                    share.slot = self.active.insert_from(queue, share.finish, share.start);
                 }
                 Place::Idle => {
-                    self.idle.remove(queue);
-                    self.idle.insert(queue, share.finish);
+                    self.idle.remove(share.slot);
+                    share.slot = self.idle.insert(queue, share.finish);
                 }
                 Place::Out | Place::Served => {}
             }
@@ -210,7 +213,7 @@ impl Shares {
             share.finish += late;
         }
         share.place = Place::Active;
-        self.active.insert_from(queue, share.finish, share.start);
+        share.slot = self.active.insert_from(queue, share.finish, share.start);
     }
 
     /// Finds the next queue, after one was put among the active ones (`changed`) or left them.
@@ -244,12 +247,12 @@ impl Shares {
             return;
         }
         if self.active.is_empty() {
-            self.vtime = self.vtime.min(self.idle.position(last));
+            self.vtime = self.vtime.min(self.shares[last as usize].finish);
         }
         let first = self.idle.first_from(0);
-        if self.idle.position(first) <= self.vtime {
-            self.idle.remove(first);
-            let share = &mut self.shares[first as usize];
+        let share = &mut self.shares[first as usize];
+        if share.finish <= self.vtime {
+            self.idle.remove(share.slot);
             share.place = Place::Out;
             self.sum -= share.weight;
         }
