@@ -17,11 +17,11 @@ WORSE = 1.1
 """The error at the ends of an interval, as a multiple of the best."""
 FURTHEST = 4.0
 """How far a key is moved, as a multiple of where the slopes alone would put the end of its interval."""
-LADDER = (0.125, 0.25, 0.5, 1.0)
+LADDER = (0.25, 0.5, 1.0)
 """The steps on the way there."""
 FAR = (0.5,)
 """Further steps, as shares of the room to a key's bound: another valley may be there."""
-FOLLOWS = 3
+FOLLOWS = 2
 """How often the other keys follow at each step at most."""
 SETTLED = 0.99
 """The ratio of one error to the one before it from which the other keys count as having followed."""
