@@ -1,8 +1,8 @@
-"""``ftlab calibrate`` on what fio itself measures: a model is served over NBD, measured there by fio, and found
-again from another start.
+"""``ftlab calibrate`` on what fio itself measures: a model is served over NBD, measured there by fio, and
+found again from another start.
 
-The model is slow, so that a busy machine adds little; what it adds all the same is in both fio's figures and the
-server's account of its lateness, and bounds what may be asked.
+The model is slow, so that a busy machine adds little; what it adds all the same is in both fio's figures and
+the server's account of its lateness, and bounds what may be asked.
 """
 
 from __future__ import annotations

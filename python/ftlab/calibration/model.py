@@ -89,6 +89,8 @@ def cannot(row: Row) -> str:
 def _requests(row: Row, settings: Mapping[str, Any], share: float) -> int:
     """Returns how many requests a run needs, or a share of them."""
     tail = any(each is not None for each in (row.p50_us, row.p99_us, row.p999_us))
+    # A read alone waits for nothing, so few of them show all latencies that there are.
+    tail &= row.depth * row.jobs > 1 or OPS[row.op][0] == "0%"
     # A large read meets many dies, each of which tells as much as that of a small one.
     parts = max(row.bs // LARGE, 1) if OPS[row.op][0] == "100%" else 1
     wanted = max((REQUESTS if tail else FEW_REQUESTS) // parts, ROUNDS * row.depth * row.jobs)
@@ -253,7 +255,7 @@ def _measured(row: Row, result: Mapping[str, Any]) -> Figures:
     latency = result["latency"]["read" if OPS[row.op][0] == "100%" else "write"]
     points = latency["percentile_ns"]
     percentiles = [points[name] / 1e3 for name in ("50.000000", "99.000000", "99.900000")]
-    # By Little's law, and not that of the run, at whose end fewer requests are outstanding. The host takes some time
-    # between a completion and the next request: so many were outstanding as the row says.
+    # By Little's law, as fewer requests are outstanding at the end of a run; with the measured number of
+    # them, which the host's own time between a completion and the next request makes less than depth x jobs.
     mean_us = latency["mean_ns"] / 1e3
     return Figures(row.iops * row.mean_us / mean_us, mean_us, *percentiles)

@@ -218,7 +218,7 @@ def search(ground: Ground, stage: Stage, start: Mapping[str, str], plan: Plan) -
     apart = _apart(sorted(trials, key=lambda trial: trial.values[0]), stage)
     met = [ground.descend({**start, **each.parameters}, FEW_STEPS)[0] for each in apart]
     lowest = min(met, key=lambda point: point.error)
-    best = _climb(ground, ground.descend(lowest.chosen, MOST_STEPS)[0])
+    best = _climb(ground, stage, ground.descend(lowest.chosen, MOST_STEPS)[0])
     plan.reporter.note(f"{stage.name}: {len(stage.rows)} rows, {best.error:.2%} off")
     return best, len(trials)
 
@@ -238,12 +238,12 @@ def _apart(trials: Sequence[Trial], stage: Stage) -> list[Trial]:
     return list({trial.number: trial for trial in best}.values())
 
 
-def _climb(ground: Ground, best: Point) -> Point:
-    """Moves counts by one as long as that brings the model nearer to the rows."""
+def _climb(ground: Ground, stage: Stage, best: Point) -> Point:
+    """Moves counts of a stage by one as long as that brings the model nearer to the rows."""
     moved = True
     while moved:
         moved = False
-        for each in (each for each in ground.free if is_count(each) and not each.choices):
+        for each in (each for each in stage.free if is_count(each) and not each.choices):
             for step in (-1, 1):
                 count = int(best.chosen[each.name]) + step
                 if not each.low <= count <= each.high:
