@@ -31,6 +31,8 @@ FINE_STEP = 0.015
 """The same at the end of a fit, where the valley is narrow."""
 ROUGH = 0.25
 """The share of the usual requests that a search takes; what it has found is then fitted with all of them."""
+OTHER_SEEDS = (11, 12, 13, 14)
+"""Seeds of runs that tell how much of an error is chance."""
 MOST_STEPS = 6
 """Steps of a descent at most."""
 FEW_STEPS = 2
@@ -81,6 +83,15 @@ class Ground:
     def errors(self, every: Sequence[Mapping[str, str]]) -> list[float]:
         """Returns the distance with each of these choices; infinite for one that is not valid."""
         return [math.inf if each is None else math.sqrt(float(each @ each)) for each in self.residuals(every)]
+
+    def reseeded(self, chosen: Mapping[str, str]) -> list[float]:
+        """Returns the distances with these choices and other random numbers; infinite for one not valid."""
+        wanted = [{**values_of(self.free, chosen), "seed": str(seed)} for seed in OTHER_SEEDS]
+        found = self.rig.figures(self.rows, wanted, self._length)
+        return [
+            math.inf if each is None else float(np.linalg.norm(residuals(self.rows, each, self.weights)))
+            for each in found
+        ]
 
     def moved(self) -> list[Parameter]:
         """Returns the keys that a descent moves."""
