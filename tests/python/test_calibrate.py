@@ -167,9 +167,9 @@ class Sum:
     """A device whose latency is the sum of two keys, and whose rate is bounded by a third."""
 
     def figures(
-        self, rows: Sequence[Row], candidates: Sequence[Mapping[str, str]]
+        self, rows: Sequence[Row], candidates: Sequence[Mapping[str, str]], length: float = 1.0
     ) -> list[list[Figures] | None]:
-        """Returns figures in closed form."""
+        """Returns figures in closed form, which no run takes."""
         found: list[list[Figures] | None] = []
         for values in candidates:
             read, latency, command = (

@@ -99,6 +99,17 @@ def test_tables_that_cannot_be_true(tmp_path: Path, change: tuple[str, str], sai
     assert said in refused(tmp_path, TABLE.replace(*change, 1), "a.csv")
 
 
+def test_a_rate_and_a_latency_that_may_be_swapped_are_noted(tmp_path: Path) -> None:
+    """Their product tells nothing, and without percentiles nothing else does."""
+    swapped = "drive,op,bs,depth,jobs,mean_us,iops\nd,randread,4096,4,2,100000,80\n"
+    rows, notes = read(tmp_path, swapped, "a.csv")
+    assert (len(rows), len(notes)) == (1, 1)
+    assert notes[0].startswith("a.csv:2: 80 requests a second of 100000 us each are slow for flash")
+    assert read(tmp_path, swapped.replace("mean_us,iops", "iops,mean_us"), "a.csv")[1] == []
+    slow = "drive,op,bs,depth,jobs,iops,mean_us\nd,write,131072,32,1,950,33554\n"
+    assert read(tmp_path, slow, "a.csv")[1] == [], "an eMMC writes so"
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     for path, said in (
         (tmp_path / "none.csv", "cannot read: No such file or directory"),

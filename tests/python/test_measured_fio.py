@@ -238,6 +238,18 @@ def test_percentiles_that_cannot_be_true_are_left_out(tmp_path: Path) -> None:
     ]
 
 
+def test_percentiles_are_those_that_fio_was_asked_for(tmp_path: Path) -> None:
+    """--percentile_list=50:90, --clat_percentiles=0, and --lat_percentiles=1 in its place."""
+    few = READ | {"clat_ns": {"percentile": {"50.000000": 70_000, "90.000000": 120_000}}}
+    whole = READ | {"clat_ns": {}, "lat_ns": {"mean": 79_000.0, "percentile": PERCENTILE}}
+    found = []
+    for given in (few, READ | {"clat_ns": {}}, whole):
+        (row,), notes = read(tmp_path, json.dumps(fio(read=given)))
+        found.append((row.p50_us, row.p99_us, row.p999_us))
+        assert notes == []
+    assert found == [(70.0, None, None), (None, None, None), (70.0, 160.0, 300.0)]
+
+
 def test_appends_are_writes_with_an_option(tmp_path: Path) -> None:
     document = fio(options={"rw": "write", "zone_append": "1"}, read=NOTHING, write=READ)
     assert read(tmp_path, json.dumps(document))[0][0].op == "append"

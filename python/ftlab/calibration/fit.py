@@ -17,7 +17,7 @@ from ftlab.calibration.measured import read
 from ftlab.calibration.model import Figures, Rig, cannot, figures_of
 from ftlab.calibration.readings import readings
 from ftlab.calibration.row import Row
-from ftlab.calibration.search import MOST_STEPS, Ground, Plan, Point, search
+from ftlab.calibration.search import ROUGH, Ground, Plan, Point, search
 from ftlab.progress import Reporter
 from ftlab.studies.cache import Cache
 from ftlab.studies.executor import Executor
@@ -199,22 +199,26 @@ def fit(asked: Asked, executor: Executor, reporter: Reporter) -> Fit:
 def _searched(
     rig: Rig, parts: Sequence[Stage], settings: Mapping[str, Any], asked: Asked, plan: Plan
 ) -> tuple[Ground, Point, list[Interval], int]:
-    """Goes through the stages; returns the last one's ground with the best point and its intervals."""
+    """Goes through the stages by short runs, then fits all keys by long ones; returns the last stage's ground
+    with the best point and its intervals.
+    """
     chosen: dict[str, str] = {}
     free: dict[str, Any] = {}
     trials = 0
     for stage in parts:
         free |= {each.name: each for each in stage.free}
-        ground = Ground(rig, stage, list(free.values()), asked.weights)
-        start = {**chosen_of(ground.free, settings), **chosen}
-        best, valley, tried = search(ground, stage, start, plan)
+        rough = Ground(rig, stage, list(free.values()), asked.weights, ROUGH)
+        start = {**chosen_of(rough.free, settings), **chosen}
+        best, tried = search(rough, stage, start, plan)
         chosen, trials = dict(best.chosen), trials + tried
+    ground = Ground(rig, parts[-1], list(free.values()), asked.weights)
+    best, valley = ground.settle(chosen)
     found, lowest = intervals(ground, best, valley)
     for _ in range(MOST_VALLEYS):
         if lowest.error >= BETTER * best.error:
             break
         # The way to an end of an interval led into a lower valley: the fit goes on from there.
-        best, valley = ground.descend(lowest.chosen, MOST_STEPS)
+        best, valley = ground.settle(lowest.chosen)
         plan.reporter.note(f"{parts[-1].name}: another valley: {best.error:.2%} off")
         found, lowest = intervals(ground, best, valley)
     return ground, best, found, trials

@@ -1,4 +1,4 @@
-"""How far each key can be moved, the others following, before the model is 10 % worse."""
+"""How far each key can be moved, the others following, before the model is 10 % worse, and not by chance."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from ftlab.units import quantity
 
 WORSE = 1.1
 """The error at the ends of an interval, as a multiple of the best."""
+CHANCE = 2.0
+"""The same in standard deviations of what the error is with other random numbers, if that is more."""
 FURTHEST = 4.0
 """How far a key is moved, as a multiple of where the slopes alone would put the end of its interval."""
-LADDER = (0.125, 0.25, 0.5, 1.0)
+LADDER = (0.25, 0.5, 1.0)
 """The steps on the way there."""
 FAR = (0.5,)
 """Further steps, as shares of the room to a key's bound: another valley may be there."""
-FOLLOWS = 3
+FOLLOWS = 2
 """How often the other keys follow at each step at most."""
 SETTLED = 0.99
 """The ratio of one error to the one before it from which the other keys count as having followed."""
@@ -39,7 +41,7 @@ FOLLOWED = 1e-6
 
 @dataclass(frozen=True)
 class Interval:
-    """Between which values the error is within 10 % of the best."""
+    """Between which values the error is within 10 % of the best, or of it by chance."""
 
     name: str
     best: str
@@ -74,29 +76,41 @@ def intervals(ground: Ground, best: Point, valley: Valley) -> tuple[list[Interva
     """Returns the interval of each free key, and the best point met on the way."""
     lowest = best
     found: list[Interval] = []
+    most = _most(ground, best)
     for each in ground.free:
         if each.choices:
-            made, met = _of_choices(ground, best, each)
+            made, met = _of_choices(ground, best, each, most)
         elif is_count(each):
-            made, met = _of_count(ground, best, each)
+            made, met = _of_count(ground, best, each, most)
         else:
-            made, met = _of_key(ground, best, valley, each)
+            made, met = _of_key(ground, best, valley, each, most)
         found.append(made)
         if met.error < lowest.error:
             lowest = met
     return found, lowest
 
 
-def _of_choices(ground: Ground, best: Point, each: Parameter) -> tuple[Interval, Point]:
+def _most(ground: Ground, best: Point) -> float:
+    """Returns the greatest square of an error inside an interval.
+
+    The best point has also been lucky with its random numbers: with others its error is what counts.
+    """
+    others = [each for each in ground.reseeded(best.chosen) if math.isfinite(each)]
+    squares = np.square(others) if others else np.array([best.error**2])
+    level = max(float(squares.mean()), best.error**2)
+    return max(WORSE**2 * level, level + CHANCE * float(squares.std()))
+
+
+def _of_choices(ground: Ground, best: Point, each: Parameter, most: float) -> tuple[Interval, Point]:
     others = [choice for choice in each.choices if choice != best.chosen[each.name]]
     points = [ground.descend({**best.chosen, each.name: choice}, FEW_STEPS)[0] for choice in others]
-    alike = [point.chosen[each.name] for point in points if point.error <= WORSE * best.error]
+    alike = [point.chosen[each.name] for point in points if point.error**2 <= most]
     own = best.chosen[each.name]
     made = Interval(each.name, own, own, alike[-1] if alike else own, False, False)
     return made, min([best, *points], key=lambda point: point.error)
 
 
-def _of_count(ground: Ground, best: Point, each: Parameter) -> tuple[Interval, Point]:
+def _of_count(ground: Ground, best: Point, each: Parameter, most: float) -> tuple[Interval, Point]:
     """Walks a count away from the best, the other keys descending again at each value."""
     own = int(best.chosen[each.name])
     ends, opened, lowest = [own, own], [False, False], best
@@ -109,20 +123,22 @@ def _of_count(ground: Ground, best: Point, each: Parameter) -> tuple[Interval, P
                 break
             point = ground.descend({**chosen, each.name: str(count)}, FEW_STEPS)[0]
             lowest = min(lowest, point, key=lambda one: one.error)
-            if point.error > WORSE * best.error:
+            if point.error**2 > most:
                 break
             ends[side], chosen = count, point.chosen
     low, high = map(str, ends)
     return Interval(each.name, str(own), low, high, *opened), lowest
 
 
-def _of_key(ground: Ground, best: Point, valley: Valley, each: Parameter) -> tuple[Interval, Point]:
+def _of_key(
+    ground: Ground, best: Point, valley: Valley, each: Parameter, most: float
+) -> tuple[Interval, Point]:
     """Moves a key step by step to both sides, the others following, and puts a parabola through the errors:
     percentiles of runs are noisy, and the best point is one of luck, too.
     """
     axis = [free.name for free in ground.moved()].index(each.name)
     at = ground.place(best.chosen)
-    reach = FURTHEST * _reach(valley, axis)
+    reach = FURTHEST * _reach(valley, axis, most - valley.cost)
     known: list[tuple[float, Point]] = []
     # Each side goes on from where the other keys had followed to.
     sides = [(sign, room, at, valley.residuals) for sign, room in ((-1, at[axis]), (1, 1 - at[axis]))]
@@ -137,9 +153,9 @@ def _of_key(ground: Ground, best: Point, valley: Valley, each: Parameter) -> tup
         sides = [(*side[:2], *step[1:]) for side, step in zip(sides, steps, strict=True)]
     tried = np.array([at[axis], *(part for part, _ in known)])
     costs = np.array([best.error**2, *(point.error**2 for _, point in known)])
-    low, high = _ends(tried, costs)
+    low, high = _ends(tried, costs, most)
     # What was met inside is inside, wherever the parabola ends: it goes through noise.
-    inside = tried[costs <= (WORSE * best.error) ** 2]
+    inside = tried[costs <= most]
     low, high = min(low, float(inside.min())), max(high, float(inside.max()))
     first, last = (
         ground.chosen(_put(at, axis, min(max(end, 0.0), 1.0)), {})[each.name] for end in (low, high)
@@ -186,8 +202,10 @@ def _followed(
     return list(zip(found, places, heights, strict=True))
 
 
-def _ends(tried: Vector, costs: Vector) -> tuple[float, float]:
-    """Returns where a parabola through the costs near the lowest is 10 % in error above its bottom."""
+def _ends(tried: Vector, costs: Vector, most: float) -> tuple[float, float]:
+    """Returns where a parabola through the costs near the lowest reaches the greatest inside an interval, or
+    is 10 % in error above its bottom.
+    """
     near = np.argsort(costs)[: max(LEAST_POINTS, int((costs <= NEAR * costs.min()).sum()))]
     if len(near) < LEAST_POINTS:
         return float(tried.min()), float(tried.max())
@@ -196,17 +214,18 @@ def _ends(tried: Vector, costs: Vector) -> tuple[float, float]:
     if bend <= 0:
         return 0.0, 1.0
     bottom = max(height - slope**2 / (4 * bend), 0.0) or float(costs.min())
-    middle, half = own - slope / (2 * bend), math.sqrt((WORSE**2 - 1) * bottom / bend)
+    room = max((WORSE**2 - 1) * bottom, most - bottom)
+    middle, half = own - slope / (2 * bend), math.sqrt(room / bend)
     return min(float(middle - half), float(own)), max(float(middle + half), float(own))
 
 
-def _reach(valley: Valley, axis: int) -> float:
+def _reach(valley: Valley, axis: int, room: float) -> float:
     """Returns how far the slopes say that a key can be moved, the others following: at most its range."""
     own = valley.jacobian[:, axis]
     others = np.delete(valley.jacobian, axis, axis=1)
     part = own - others @ np.linalg.lstsq(others, own, rcond=None)[0] if others.size else own
     slope = float(part @ part)
-    room = (WORSE**2 - 1) * max(valley.cost, 1e-12)
+    room = max(room, 1e-12)
     return min(math.sqrt(room / slope), 1.0) if slope > room else 1.0
 
 

@@ -34,6 +34,9 @@ MOST_STARTS = 6
 IDLE = 0.5
 """How busy the controller is at most in half of the starts, in which the dies bound the rate."""
 
+FREE_LINK = 256
+"""The greatest rate of a link, as a multiple of what it carried at least: such a link takes no time."""
+
 OVER = (1.0, 60.0)
 """Over-provisioning that is searched, in per cent."""
 
@@ -244,10 +247,10 @@ def _of_reads(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Paramete
     return [
         Parameter(DIES, DIES, (), 1.0, float(MOST_CHIPS), True, "", None),
         ranged("device.latency_read", 0, alone),
-        ranged("device.command_time", max(each / 20, 1), each),
+        ranged("device.command_time", 0, each),
         ranged("flash.read", alone / 10, alone * 1.3),
         # Up to a quarter of the latency for 4 KiB; in ps a byte.
-        ranged("flash.transfer", alone / 1600, alone / 16),
+        ranged("flash.transfer", 0, alone / 16),
     ]
 
 
@@ -258,7 +261,7 @@ def _of_sizes(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Paramete
     rate = max(row.bs / _per_command_us([row]) for row in rows)
     return [
         ranged("device.unit_time", 0, per_unit * settings["device"]["cores"]),
-        ranged("device.link", rate, rate * 8),
+        ranged("device.link", rate, rate * FREE_LINK),
     ]
 
 

@@ -32,6 +32,8 @@ missing.
 _NUMBER = re.compile(r"[0-9]+\.?[0-9]*([eE][-+]?[0-9]+)?")
 _MISSING = {"", "-", "na", "nan", "none", "null"}
 _MOST_LISTED = 20
+# Little's law does not tell rate and latency apart; a request of flash keeps a drive less busy than this.
+_SLOW_US = 2_000
 
 
 def read_table(file: str, text: str, tell: Tell) -> list[Row]:
@@ -115,6 +117,11 @@ def _row(file: str, line: int, values: Mapping[str, str], tell: Tell) -> Row | N
     wrong = fault(row) if mean else "mean_us is 0, but requests completed"
     if wrong:
         raise UserError(f"{place}: {wrong}")
+    if iops < mean and mean > _SLOW_US * depth * jobs:
+        tell(
+            f"{place}: {iops:g} requests a second of {mean:g} us each are slow for flash: are iops and"
+            " mean_us swapped?"
+        )
     return row
 
 

@@ -33,6 +33,8 @@ REQUESTS = 60_000
 """Requests of a run whose row has percentiles: 60 of them above p99.9."""
 FEW_REQUESTS = 20_000
 """Requests of a run whose row has a mean alone."""
+LARGE = 16 << 10
+"""Bytes of a read beyond which fewer requests do, in proportion."""
 ROUNDS = 100
 """The least number of rounds, each of as many requests as are outstanding: the first is not like the rest."""
 BUFFERS = 20
@@ -84,15 +86,18 @@ def cannot(row: Row) -> str:
     return ""
 
 
-def _requests(row: Row, settings: Mapping[str, Any]) -> int:
-    """Returns how many requests a run needs."""
+def _requests(row: Row, settings: Mapping[str, Any], share: float) -> int:
+    """Returns how many requests a run needs, or a share of them."""
     tail = any(each is not None for each in (row.p50_us, row.p99_us, row.p999_us))
-    wanted = max(REQUESTS if tail else FEW_REQUESTS, ROUNDS * row.depth * row.jobs)
+    # A read alone waits for nothing, so few of them show all latencies that there are.
+    tail &= row.depth * row.jobs > 1 or OPS[row.op][0] == "0%"
+    # A large read meets many dies, each of which tells as much as that of a small one.
+    parts = max(row.bs // LARGE, 1) if OPS[row.op][0] == "100%" else 1
+    wanted = max((REQUESTS if tail else FEW_REQUESTS) // parts, ROUNDS * row.depth * row.jobs)
     if OPS[row.op][0] == "0%":
         buffer = quantity(settings["device"]["write_buffer"]) or 0
         wanted = max(wanted, math.ceil(BUFFERS * buffer / row.bs))
-    most: int = min(wanted, MOST_REQUESTS)
-    return most
+    return max(round(share * min(wanted, MOST_REQUESTS)), 1)
 
 
 def _blocks(row: Row, requests: int, settings: Mapping[str, Any]) -> int:
@@ -143,14 +148,15 @@ def _state_of(row: Row, requests: int, blocks: int, settings: Mapping[str, Any])
     return found
 
 
-def job_of(row: Row, settings: Mapping[str, Any]) -> dict[str, str]:
+def job_of(row: Row, settings: Mapping[str, Any], length: float = 1.0) -> dict[str, str]:
     """Returns the keys that make the row's job: a closed loop on a device no larger than it has to be.
 
     Reads find a device that was filled in order, writes an empty one, unless the row says another state; an
     SLC cache holds all that is written, unless it is full. Jobs are outstanding requests of one stream.
+    ``length`` is the share of the usual requests that reads are to take.
     """
     share, pattern = OPS[row.op]
-    requests = _requests(row, settings)
+    requests = _requests(row, settings, length if share == "100%" else 1.0)
     blocks = _blocks(row, requests, settings)
     return {
         "workload.replay": "closed",
@@ -200,16 +206,20 @@ class Rig:
         return found
 
     def figures(
-        self, rows: Sequence[Row], candidates: Sequence[Mapping[str, str]]
+        self, rows: Sequence[Row], candidates: Sequence[Mapping[str, str]], length: float = 1.0
     ) -> list[list[Figures] | None]:
-        """Returns the figures of each row on each candidate; None for one that no configuration accepts."""
+        """Returns the figures of each row on each candidate; None for one that no configuration accepts.
+
+        ``length`` is that of the runs, as `job_of` takes it.
+        """
         runs: dict[tuple[int, int], Run] = {}
         refused: set[int] = set()
         for number, values in enumerate(candidates):
             try:
                 settings = self.settings(values)
                 for at, row in enumerate(rows):
-                    config = load(self.base, overrides({**self._given, **values, **job_of(row, settings)}))
+                    job = job_of(row, settings, length)
+                    config = load(self.base, overrides({**self._given, **values, **job}))
                     runs[number, at] = self._run(config, f"depth {row.depth * row.jobs} {row.op}")
             except UserError as error:
                 refused.add(number)
@@ -245,6 +255,7 @@ def _measured(row: Row, result: Mapping[str, Any]) -> Figures:
     latency = result["latency"]["read" if OPS[row.op][0] == "100%" else "write"]
     points = latency["percentile_ns"]
     percentiles = [points[name] / 1e3 for name in ("50.000000", "99.000000", "99.900000")]
-    # By Little's law: at the end of a run fewer requests are outstanding, which a job on a drive is not.
-    rate = row.depth * row.jobs * 1e9 / latency["mean_ns"]
-    return Figures(rate, latency["mean_ns"] / 1e3, *percentiles)
+    # By Little's law, as fewer requests are outstanding at the end of a run; with the measured number of
+    # them, which the host's own time between a completion and the next request makes less than depth x jobs.
+    mean_us = latency["mean_ns"] / 1e3
+    return Figures(row.iops * row.mean_us / mean_us, mean_us, *percentiles)

@@ -27,6 +27,12 @@ AT_ONCE = 2
 """Trials proposed at a time, however many run: so the same seed gives the same search on any machine."""
 STEP = 0.06
 """The length of the differences of a descent, as a share of each key's range."""
+FINE_STEP = 0.015
+"""The same at the end of a fit, where the valley is narrow."""
+ROUGH = 0.25
+"""The share of the usual requests that a search takes; what it has found is then fitted with all of them."""
+OTHER_SEEDS = (11, 12, 13, 14)
+"""Seeds of runs that tell how much of an error is chance."""
 MOST_STEPS = 6
 """Steps of a descent at most."""
 FEW_STEPS = 2
@@ -52,22 +58,40 @@ class Ground:
     """The distance from a set of rows as a function of free keys."""
 
     def __init__(
-        self, rig: Rig, stage: Stage, free: Sequence[Parameter], weights: Mapping[str, float]
+        self,
+        rig: Rig,
+        stage: Stage,
+        free: Sequence[Parameter],
+        weights: Mapping[str, float],
+        length: float = 1.0,
     ) -> None:
-        """Makes the function of the values of ``free``, over the rows of a stage."""
+        """Makes the function of the values of ``free``, over the rows of a stage, whose runs have this share
+        of the usual length.
+        """
         self.rig = rig
         self.rows = stage.rows
         self.free = tuple(free)
         self.weights = weights
+        self._length = length
 
     def residuals(self, every: Sequence[Mapping[str, str]]) -> list[Vector | None]:
         """Returns the weighted errors with each of these choices; None for one that is not valid."""
-        found = self.rig.figures(self.rows, [values_of(self.free, chosen) for chosen in every])
+        wanted = [values_of(self.free, chosen) for chosen in every]
+        found = self.rig.figures(self.rows, wanted, self._length)
         return [None if each is None else residuals(self.rows, each, self.weights) for each in found]
 
     def errors(self, every: Sequence[Mapping[str, str]]) -> list[float]:
         """Returns the distance with each of these choices; infinite for one that is not valid."""
         return [math.inf if each is None else math.sqrt(float(each @ each)) for each in self.residuals(every)]
+
+    def reseeded(self, chosen: Mapping[str, str]) -> list[float]:
+        """Returns the distances with these choices and other random numbers; infinite for one not valid."""
+        wanted = [{**values_of(self.free, chosen), "seed": str(seed)} for seed in OTHER_SEEDS]
+        found = self.rig.figures(self.rows, wanted, self._length)
+        return [
+            math.inf if each is None else float(np.linalg.norm(residuals(self.rows, each, self.weights)))
+            for each in found
+        ]
 
     def moved(self) -> list[Parameter]:
         """Returns the keys that a descent moves."""
@@ -82,15 +106,23 @@ class Ground:
         moved = {each.name: _text(each, float(part)) for each, part in zip(self.moved(), at, strict=True)}
         return {**like, **moved}
 
-    def descend(self, start: Mapping[str, str], most: int) -> tuple[Point, Valley]:
+    def descend(self, start: Mapping[str, str], most: int, step: float = STEP) -> tuple[Point, Valley]:
         """Descends from a start; returns the lowest point, and what the descent knows about it."""
         valley = descend(
             lambda places: self.residuals([self.chosen(place, start) for place in places]),
             self.place(start),
-            STEP,
+            step,
             most,
         )
         return Point(self.chosen(valley.at, start), math.sqrt(valley.cost)), valley
+
+    def settle(self, start: Mapping[str, str]) -> tuple[Point, Valley]:
+        """Descends from a start by long steps, then by short ones; the slopes are those of the long ones, in
+        which noise counts for less.
+        """
+        best, valley = self.descend(start, MOST_STEPS)
+        nearer, end = self.descend(best.chosen, FEW_STEPS, FINE_STEP)
+        return nearer, replace(valley, at=end.at, residuals=end.residuals)
 
 
 def _part(free: Parameter, text: str) -> float:
@@ -179,9 +211,9 @@ class Plan:
     reporter: Reporter
 
 
-def search(ground: Ground, stage: Stage, start: Mapping[str, str], plan: Plan) -> tuple[Point, Valley, int]:
-    """Searches the keys of a stage, and then moves all keys so far; returns the best point, what the descent
-    knows about it, and how many trials there were.
+def search(ground: Ground, stage: Stage, start: Mapping[str, str], plan: Plan) -> tuple[Point, int]:
+    """Searches the keys of a stage, and then moves all keys so far; returns the best point, and how many
+    trials there were.
     """
     own = {each.name for each in stage.free}
     kept = {name: text for name, text in start.items() if name not in own}
@@ -194,15 +226,12 @@ def search(ground: Ground, stage: Stage, start: Mapping[str, str], plan: Plan) -
         raise UserError(
             f"{plan.base}: cannot run these rows with any values that were tried: {ground.rig.refusal}"
         )
-    best: tuple[Point, Valley] | None = None
-    for each in _apart(sorted(trials, key=lambda trial: trial.values[0]), stage):
-        found = ground.descend({**start, **each.parameters}, FEW_STEPS)
-        if best is None or found[0].error < best[0].error:
-            best = found
-    assert best is not None, "there is at least one trial"
-    best = _climb(ground, ground.descend(best[0].chosen, MOST_STEPS))
-    plan.reporter.note(f"{stage.name}: {len(stage.rows)} rows, {best[0].error:.2%} off")
-    return best[0], best[1], len(trials)
+    apart = _apart(sorted(trials, key=lambda trial: trial.values[0]), stage)
+    met = [ground.descend({**start, **each.parameters}, FEW_STEPS)[0] for each in apart]
+    lowest = min(met, key=lambda point: point.error)
+    best = _climb(ground, stage, ground.descend(lowest.chosen, MOST_STEPS)[0])
+    plan.reporter.note(f"{stage.name}: {len(stage.rows)} rows, {best.error:.2%} off")
+    return best, len(trials)
 
 
 def _apart(trials: Sequence[Trial], stage: Stage) -> list[Trial]:
@@ -220,17 +249,17 @@ def _apart(trials: Sequence[Trial], stage: Stage) -> list[Trial]:
     return list({trial.number: trial for trial in best}.values())
 
 
-def _climb(ground: Ground, best: tuple[Point, Valley]) -> tuple[Point, Valley]:
-    """Moves counts by one as long as that brings the model nearer to the rows."""
+def _climb(ground: Ground, stage: Stage, best: Point) -> Point:
+    """Moves counts of a stage by one as long as that brings the model nearer to the rows."""
     moved = True
     while moved:
         moved = False
-        for each in (each for each in ground.free if is_count(each) and not each.choices):
+        for each in (each for each in stage.free if is_count(each) and not each.choices):
             for step in (-1, 1):
-                count = int(best[0].chosen[each.name]) + step
+                count = int(best.chosen[each.name]) + step
                 if not each.low <= count <= each.high:
                     continue
-                found = ground.descend({**best[0].chosen, each.name: str(count)}, FEW_STEPS)
-                if found[0].error < best[0].error:
-                    best, moved = ground.descend(found[0].chosen, MOST_STEPS), True
+                found = ground.descend({**best.chosen, each.name: str(count)}, FEW_STEPS)[0]
+                if found.error < best.error:
+                    best, moved = ground.descend(found.chosen, MOST_STEPS)[0], True
     return best
