@@ -151,6 +151,10 @@ fn tenants_go_on_from_a_saved_state() {
         }
         settings.flash.parallel.order = Order::Emission;
         let loaded = Prepared::load(&settings, &Identity::default(), &mut &bytes[..], true);
-        assert_ne!(expected, run(&settings, loaded.expect("a sound state")), "{kind}: the order has no effect");
+        assert_ne!(
+            expected,
+            run(&settings, loaded.expect("a sound state")),
+            "{kind}: the order has no effect"
+        );
     }
 }

@@ -10,8 +10,8 @@ use ftlab_core::metrics::Histogram;
 use ftlab_core::sim::{Activity, Completion, Observer};
 use ftlab_core::workload::Op;
 
-use super::power::Ran;
 use super::Sink;
+use super::power::Ran;
 use crate::nbd::Errno;
 use crate::nbd::reply::{self, To};
 use crate::payload::Payload;

@@ -34,8 +34,8 @@ use flights::{Flight, Flights, Heard, Ticket, Tickets};
 use orders::Orders;
 pub use power::MediaStatus;
 use power::Supply;
-use programs::{Programs, operation};
 pub use programs::{OPERATIONS, Program};
+use programs::{Programs, operation};
 pub use status::Live;
 
 /// The live device: the simulation, its payload, and the clients' requests in flight.
