@@ -86,14 +86,11 @@ impl Server {
         let questions = asked.iter().map(|listener| listener.address.clone()).collect();
         let record = |path| Recording::create(path, options.streams > 0, options.rotate);
         let recording = options.record.as_deref().map(record).transpose()?;
+        let page = settings.ftl.logical_page_bytes;
         let export = Export {
             size: settings.user_bytes(),
             read_only: options.read_only,
-            preferred: settings
-                .ftl
-                .logical_page_bytes
-                .next_power_of_two()
-                .clamp(512, crate::nbd::MAX_PAYLOAD),
+            preferred: page.next_power_of_two().clamp(512, crate::nbd::MAX_PAYLOAD),
             description: options.description.clone(),
             streams: options.streams,
         };

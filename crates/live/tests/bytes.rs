@@ -106,7 +106,8 @@ fn read_all(
     keys: &[(&str, &str)],
 ) {
     let length = model.len() as u32;
-    let request = Request { command: Command::Read, flags: Flags(0), cookie: 9, offset: 0, length: length.into() };
+    let request =
+        Request { command: Command::Read, flags: Flags(0), cookie: 9, offset: 0, length: length.into() };
     engine.ask(&Asked { request, data: &[], form: Form::Structured, stream: 0, sink, charged: 0 });
     engine.go().unwrap();
     engine.drain().unwrap();

@@ -1,7 +1,7 @@
 //! A trace in several numbered files, as a recording with `--rotate` leaves it: a `*` in the file's name stands for the
 //! numbers.
 
-use crate::lines::{decompressed, input_error, reason};
+use crate::opened::{decompressed, input_error, reason};
 use ftlab_core::workload::SourceError;
 use std::fs;
 use std::io::{self, Read};
