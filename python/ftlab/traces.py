@@ -222,7 +222,7 @@ def check_recording(output: Output | None, rotate: int | None = None) -> None:
     """
     if output is None:
         if rotate is not None:
-            raise UserError("--rotate: there is no recording; add --record FILE, or leave it out")
+            raise UserError("--rotate: nothing is recorded; add --record FILE, or leave it out")
         return
     output.check(SUFFIXES)
     if output.suffix == ".parquet" and output.special:

@@ -102,6 +102,7 @@ def test_what_cannot_be_rotated_is_refused(tmp_path: Path, cli: Cli) -> None:
     for options, word in (
         (("--rotate", "1MiB"), "--record"),
         (("--rotate", "much", "--record", "a.csv"), "64MiB"),
+        (("--rotate", "10ms", "--record", "a.csv"), "64MiB"),
         (("--rotate", "1MiB", "--record", "a.parquet"), "numbered files are csv"),
     ):
         done = cli("serve", *DEVICES["page"], "--nbd", f"unix:{tmp_path}/a.sock", *options)

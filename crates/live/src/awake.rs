@@ -23,10 +23,12 @@ const NICE: i32 = 19;
 pub const JUDGE: Duration = Duration::from_millis(250);
 /// Least time in which requests were under way from which anything is judged.
 const ENOUGH: Duration = Duration::from_millis(10);
-/// Share of that time above which threads waited too long for a processor: then staying awake takes the processors from
-/// others, and the system makes the threads wait for that.
+/// Share of that time above which threads waited too long for a processor: staying awake may then be the cause, as the
+/// system makes threads wait that have used up their turn.
 const TOO_LONG: f64 = 0.1;
-/// How long threads sleep before they try to stay awake again: at first, and at most, as it doubles each time in vain.
+/// How many times less threads have to wait asleep than awake, for sleep to be worth that replies come later.
+const WORTH: f64 = 2.0;
+/// How long the outcome of a trial stands: at first, and at most, as it doubles with each trial of sleep in vain.
 const REST: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(16);
 
 /// How threads wait for events that are due and for clients.
@@ -50,12 +52,14 @@ impl Wait {
     }
 }
 
-/// Whether staying awake helps, as far as that was tried.
+/// Whether staying awake helps, as far as sleep was tried.
 #[derive(Debug)]
 struct Judgement {
     /// What the threads had waited, and how long requests had been under way, at the last judgement; ns.
     before: (u64, u64),
-    /// When to try to stay awake again, if it did not help.
+    /// While sleep is tried: the share of the time that threads waited awake.
+    awake: Option<f64>,
+    /// When to try the other way.
     again: Instant,
     rest: Duration,
 }
@@ -80,7 +84,12 @@ impl Awake {
         Awake {
             wait,
             allowed: AtomicBool::new(wait != Wait::Sleep),
-            judgement: Mutex::new(Judgement { before: (0, 0), again: start, rest: *REST.start() }),
+            judgement: Mutex::new(Judgement {
+                before: (0, 0),
+                awake: None,
+                again: start,
+                rest: *REST.start(),
+            }),
             start,
             until_ns: AtomicU64::new(0),
             threads: OnceLock::new(),
@@ -99,7 +108,7 @@ impl Awake {
     }
 
     /// Judges whether staying awake helps, from what the threads have waited for a processor and how long requests have
-    /// been under way so far, both ns. Asleep, nobody can tell: it is tried again after a while.
+    /// been under way so far, both ns. Where threads wait too long, sleep is tried, and kept for a while if it helps.
     pub fn judge(&self, waited_ns: u64, served_ns: u64, now: Instant) {
         let mut judgement = self.judgement.lock().expect("no panic while it is judged");
         let (waited, served) = (waited_ns - judgement.before.0, served_ns - judgement.before.1);
@@ -107,16 +116,23 @@ impl Awake {
             return;
         }
         judgement.before = (waited_ns, served_ns);
-        if !self.is_allowed() {
-            return self.allowed.store(now >= judgement.again, Ordering::Relaxed);
-        }
-        if waited as f64 <= TOO_LONG * served as f64 {
-            judgement.rest = *REST.start();
-            return;
-        }
-        judgement.again = now + judgement.rest;
-        judgement.rest = (2 * judgement.rest).min(*REST.end());
-        self.allowed.store(false, Ordering::Relaxed);
+        let share = waited as f64 / served as f64;
+        let allowed = match judgement.awake.take() {
+            Some(awake) => {
+                let helps = WORTH * share <= awake;
+                judgement.rest = if helps { *REST.start() } else { judgement.rest };
+                judgement.again = now + judgement.rest;
+                judgement.rest = (2 * judgement.rest).min(*REST.end());
+                !helps
+            }
+            None if !self.is_allowed() => now >= judgement.again,
+            None if share > TOO_LONG && now >= judgement.again => {
+                judgement.awake = Some(share);
+                false
+            }
+            None => true,
+        };
+        self.allowed.store(allowed, Ordering::Relaxed);
     }
 
     fn now_ns(&self) -> u64 {
@@ -177,29 +193,32 @@ impl Awake {
 mod tests {
     use super::*;
 
-    /// Threads that wait for processors more than a tenth of the time go to sleep, and try again ever later; what was
-    /// asked for is left alone.
+    /// Where threads wait more than a tenth of the time, sleep is tried; it is kept for a while if they then wait half as
+    /// long, and tried ever less often if they do not.
     #[test]
-    fn staying_awake_is_tried_and_given_up() {
+    fn sleep_is_tried_and_kept_if_it_helps() {
         let awake = Awake::new(Wait::Auto);
         let second = Duration::from_secs(1);
         let mut now = awake.start;
         let (mut waited, mut served) = (0, 0);
-        let mut judge = |more: u64, after: Duration| {
+        let mut judge = |more_ms: u64, after: Duration| {
             now += after;
-            (waited, served) = (waited + more, served + 1_000_000_000);
+            (waited, served) = (waited + 1_000_000 * more_ms, served + 1_000_000_000);
             awake.judge(waited, served, now);
             awake.is_allowed()
         };
-        assert!(judge(100_000_000, second), "a tenth");
-        assert!(!judge(100_000_001, second), "more");
-        assert!(!judge(0, second / 2), "still resting");
-        assert!(judge(0, second / 2), "tried again");
-        assert!(!judge(900_000_000, second));
-        assert!(!judge(0, second), "resting longer");
-        assert!(judge(0, second));
-        assert!(judge(0, second), "it helps");
-        assert!(!judge(900_000_000, second) && judge(0, second), "the first rest again");
+        assert!(judge(100, second), "a tenth");
+        assert!(!judge(400, second), "more: sleep is tried");
+        assert!(judge(201, second), "not half: in vain");
+        assert!(judge(400, second / 2), "not tried again so soon");
+        assert!(!judge(400, second / 2), "tried again after a second");
+        assert!(judge(400, second), "in vain");
+        assert!(judge(400, second), "tried again only after two");
+        assert!(!judge(400, second));
+        assert!(!judge(200, second), "half: it helps");
+        assert!(!judge(900, second / 2), "kept for a second, whatever happens meanwhile");
+        assert!(judge(200, second / 2), "then awake, to compare again");
+        assert!(!judge(400, second), "sleep is tried again");
         let fixed = Awake::new(Wait::Awake);
         assert!(fixed.is_allowed() && !fixed.is_judged() && !Awake::new(Wait::Sleep).is_allowed());
     }

@@ -195,7 +195,7 @@ impl Scrape {
         let total = waf.total.unwrap_or(f64::NAN);
         let help = "Pages programmed for each page the host wrote";
         page.gauge(("overall_write_amplification", help, Some(ratio())), [(&[][..], total)])?;
-        // The total is no sample of this metric, whose sum would count every page twice.
+        // The total is a metric of its own: as a sample of this one it would count every page twice.
         let shares = [("gc", waf.gc), ("map", waf.map), ("merge", waf.merge), ("pad", waf.pad)];
         let shares = shares.map(|(cause, share)| ([("cause", cause)], share.unwrap_or(f64::NAN)));
         let further = [("fold", waf.fold), ("refresh", waf.refresh)].into_iter();

@@ -88,14 +88,11 @@ impl Server {
         let questions = questions.chain(options.metrics.map(Address::Tcp));
         let asked: Vec<Listener> = questions.map(|at| Listener::bind(&at)).collect::<Result<_, _>>()?;
         let questions = asked.iter().map(|listener| listener.address.clone()).collect();
+        let page = settings.ftl.logical_page_bytes;
         let export = Export {
             size: settings.user_bytes(),
             read_only: options.read_only,
-            preferred: settings
-                .ftl
-                .logical_page_bytes
-                .next_power_of_two()
-                .clamp(512, crate::nbd::MAX_PAYLOAD),
+            preferred: page.next_power_of_two().clamp(512, crate::nbd::MAX_PAYLOAD),
             description: options.description.clone(),
             streams: options.streams,
         };

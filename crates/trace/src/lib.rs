@@ -44,6 +44,7 @@ mod info;
 mod input;
 mod lines;
 mod number;
+mod opened;
 mod options;
 mod order;
 mod paired;

@@ -1,7 +1,7 @@
 //! A trace in several numbered files, as a recording with `--rotate` leaves it: a `*` in the file's name stands for the
 //! numbers.
 
-use crate::lines::{decompressed, input_error, reason};
+use crate::opened::{decompressed, input_error, reason};
 use ftlab_core::workload::SourceError;
 use std::fs;
 use std::io::{self, Read};
@@ -32,7 +32,7 @@ pub fn files(path: &str) -> Result<Vec<PathBuf>, SourceError> {
         .collect();
     found.sort();
     if found.is_empty() {
-        return Err(input_error(path, "there is no file of this name with a number in place of the *"));
+        return Err(input_error(path, "no file has this name with a number in place of the *"));
     }
     if let Some(pair) = found.windows(2).find(|pair| pair[1].0 != pair[0].0 + 1) {
         let [(before, _), (behind, _)] = pair else { unreachable!("a window of two") };

@@ -234,7 +234,7 @@ def _bytes(option: str, text: str) -> int:
     Raises:
         UserError: the text is not a size, or is less than a byte.
     """
-    number = quantity(text) if text.isdigit() or text.endswith("B") else None
+    number = quantity(text) if text.endswith("B") else None
     if not isinstance(number, int) or number < 1:
         raise UserError(f"{option} {text}: write a size, such as 64MiB")
     return number
