@@ -105,8 +105,9 @@ fn halves(settings: &Settings) -> Result<(), Contradiction> {
 /// Returns the error that another order of flash operations than its own is next to the arbiter of FLIN.
 fn other_order(settings: &Settings, order: Order) -> Option<Contradiction> {
     let name = &settings.host.arbiter;
-    let message =
-        format!("does not go with host.arbiter = \"{name}\", which orders operations itself; leave the key out");
+    let message = format!(
+        "does not go with host.arbiter = \"{name}\", which orders operations itself; leave the key out"
+    );
     (order != Order::Flin).then_some(Contradiction { key: "flash.order", message })
 }
 

@@ -22,8 +22,8 @@ impl Section for Weights {
 #[derive(Clone, Debug)]
 pub(super) struct Streams {
     weights: Vec<u32>,
-    /// For each stream from `first` on its number, or [`NONE`]. A queue of one tenant has one stream, and needs no room for
-    /// those before it.
+    /// For each stream from `first` on its number, or [`NONE`]. A queue of one tenant has one stream, and needs no room
+    /// for those before it.
     numbers: Vec<u32>,
     first: u16,
     count: u32,
@@ -37,7 +37,8 @@ impl Streams {
 
     /// Returns the number of a stream, the next one if it is new, and its weight.
     pub fn number(&mut self, stream: u16) -> (u32, u32) {
-        let at = self.at(stream).filter(|&at| at < self.numbers.len()).unwrap_or_else(|| self.make_room(stream));
+        let at =
+            self.at(stream).filter(|&at| at < self.numbers.len()).unwrap_or_else(|| self.make_room(stream));
         if self.numbers[at] == NONE {
             self.numbers[at] = self.count;
             self.count += 1;

@@ -82,7 +82,8 @@ fn span(service: u64, weight: u64) -> u64 {
 impl Shares {
     /// Adds a queue; returns its number.
     pub fn add(&mut self, weight: u64) -> u32 {
-        let share = Share { weight, budget: 0, service: 0, start: 0, finish: 0, place: Place::Out, slot: NONE };
+        let share =
+            Share { weight, budget: 0, service: 0, start: 0, finish: 0, place: Place::Out, slot: NONE };
         self.shares.push(share);
         self.shares.len() as u32 - 1
     }
