@@ -6,8 +6,8 @@ use crate::util::{NONE, Slab};
 /// The entries under way.
 #[derive(Debug)]
 pub(super) struct Entries {
-    /// The entries that reads carry, by the number of their pages: each room is for reads of up to as many pages as a power
-    /// of two, so that memory follows what is under way and not what the longest read may carry.
+    /// The entries that reads carry, by the number of their pages: each room is for reads of up to as many pages as a
+    /// power of two, so that memory follows what is under way and not what the longest read may carry.
     rooms: Vec<Room>,
     /// For each request its slot in its room, or [`NONE`].
     slots: Vec<u32>,
@@ -99,8 +99,8 @@ mod tests {
         held.rooms.iter().map(|room| room.taken.count()).sum()
     }
 
-    /// The longest read has 32,768 pages. Ten thousand requests that carried one entry each, of which two were under way
-    /// at a time, once took room for as many of the longest.
+    /// The longest read has 32,768 pages. Ten thousand requests that carried one entry each, of which two were under
+    /// way at a time, once took room for as many of the longest.
     #[test]
     fn memory_is_that_of_what_is_under_way() {
         let mut held = Entries::new(32_770);

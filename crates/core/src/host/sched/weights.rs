@@ -22,8 +22,8 @@ impl Section for Weights {
 #[derive(Clone, Debug)]
 pub(super) struct Streams {
     weights: Vec<u32>,
-    /// For each stream from `first` on its number, or [`NONE`]. A queue of one tenant has one stream, and needs no room for
-    /// those before it.
+    /// For each stream from `first` on its number, or [`NONE`]. A queue of one tenant has one stream, and needs no room
+    /// for those before it.
     numbers: Vec<u32>,
     first: u16,
     count: u32,
