@@ -3,6 +3,7 @@
 use super::buffer::{Buffer, Taken};
 use super::controller::Leaves;
 use super::{COMMAND, Device};
+use crate::clock::NEVER;
 use crate::flash::media::Tape;
 use crate::flash::moves::{Move, Moves};
 use crate::ftl::{Locate, Running};
@@ -12,7 +13,7 @@ use crate::workload::Op;
 
 impl Device {
     /// Takes a request where there is a controller or a write buffer, or the device is read-only.
-    #[cold]
+    #[inline(never)] // keeps the path of all other requests short
     pub(super) fn accept_apart(
         &mut self,
         id: u32,
@@ -79,7 +80,6 @@ impl Device {
     }
 
     /// Takes a request that does not come straight from the host into the queue.
-    #[cold]
     #[inline(never)] // `Waiting::accept` is long
     fn join(&mut self, id: u32, pool: &mut Pool, ftl: &impl Running) {
         self.waiting.accept(id, pool, &self.array, ftl);
@@ -99,9 +99,19 @@ impl Device {
         self.controller.is_some() || self.buffer.is_some()
     }
 
+    /// Returns when the next command is due in controller or write buffer, or [`crate::clock::NEVER`]; a time in the past
+    /// stands for now.
+    #[inline]
+    pub fn stages_ns(&self) -> u64 {
+        if self.buffer.as_ref().is_some_and(|buffer| buffer.is_due()) {
+            return 0;
+        }
+        self.controller.as_ref().map_or(NEVER, |controller| controller.next_ns())
+    }
+
     /// Lets commands that are due at `now_ns` go through write buffer and controller, if there are any. Returns whether
     /// one has left the controller, or was due in the write buffer.
-    #[cold]
+    #[inline(always)] // called in one place
     pub fn go_through(
         &mut self,
         now_ns: u64,

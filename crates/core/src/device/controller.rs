@@ -21,9 +21,7 @@
 //! number of servers, and a rate; here these are stage 7, the flash, and stages 2 and 5. Measured drives have one rate
 //! for reads and another for writes into their buffer, so stage 2 has times for each.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::binary_heap::PeekMut;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use super::service::{Served, Server, Service, Spent};
 use crate::clock::NEVER;
@@ -98,12 +96,6 @@ impl Settings {
         }
     }
 
-    /// Returns how long a core works on a command, ns.
-    fn core_ns(&self, request: &Request) -> u64 {
-        let [command_ns, unit_ns] = self.core_times_ns(request.op);
-        command_ns + unit_ns * u64::from(request.pages.pages)
-    }
-
     /// Returns how long the transfer of `bytes` holds the link, ns, rounded to the nearest (half up).
     fn transfer_ns(&self, bytes: u64) -> u64 {
         let link = u128::from(self.link);
@@ -150,39 +142,15 @@ enum Stage {
     Done,
 }
 
+/// Number of events, the last ones, among which a new one is put in place one by one.
+const NEAR: usize = 16;
+
 /// A command reaches a stage.
 #[derive(Clone, Copy, Debug)]
 struct Event {
-    /// The time, ns, in the upper half; the number of the event, which decides between equal times, in the lower.
-    order: u128,
+    at_ns: u64,
     id: u32,
     stage: Stage,
-}
-
-impl Event {
-    fn at_ns(&self) -> u64 {
-        (self.order >> 64) as u64
-    }
-}
-
-impl PartialEq for Event {
-    fn eq(&self, other: &Event) -> bool {
-        self.order == other.order
-    }
-}
-
-impl Eq for Event {}
-
-impl PartialOrd for Event {
-    fn partial_cmp(&self, other: &Event) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Event {
-    fn cmp(&self, other: &Event) -> Ordering {
-        self.order.cmp(&other.order)
-    }
 }
 
 /// Where a command that leaves the controller goes.
@@ -202,9 +170,10 @@ pub struct Controller {
     /// directions.
     link: [Server; 2],
     cores: Vec<Server>,
-    /// Events to come, and the number of those there have been.
-    events: BinaryHeap<Reverse<Event>>,
-    found: u64,
+    /// Events to come, by time; of equal times the one that was found first. Most events are found in this order.
+    events: VecDeque<Event>,
+    /// How long a core works on a command and on each of its logical pages, ns: for a write, and for any other command.
+    core_times_ns: [[u64; 2]; 2],
     /// A number of bytes, and how long their transfer holds the link, ns: most commands are as long as others.
     transfer: (u64, u64),
     spent: Spent,
@@ -222,8 +191,8 @@ impl Controller {
                 settings: settings.clone(),
                 link: [Server::default(); 2],
                 cores: vec![Server::default(); settings.cores as usize],
-                events: BinaryHeap::with_capacity(256),
-                found: 0,
+                events: VecDeque::with_capacity(256),
+                core_times_ns: [Op::Write, Op::Read].map(|op| settings.core_times_ns(op)),
                 transfer: (0, 0),
                 spent: Spent::default(),
                 kept: None,
@@ -234,7 +203,7 @@ impl Controller {
     /// Returns when the next command reaches its next stage, ns, or [`NEVER`].
     #[inline]
     pub fn next_ns(&self) -> u64 {
-        self.events.peek().map_or(NEVER, |Reverse(event)| event.at_ns())
+        self.events.front().map_or(NEVER, |event| event.at_ns)
     }
 
     /// Returns the time that commands have spent in the controller and at the link.
@@ -291,11 +260,10 @@ impl Controller {
     /// Lets the next command that is due go on. Returns `None` if none is due; otherwise where the command goes if it
     /// leaves the controller, or `Some(None)` if it stays.
     pub fn advance(&mut self, now_ns: u64, pool: &Pool) -> Option<Option<Leaves>> {
-        let next = self.events.peek_mut()?;
-        if next.0.at_ns() > now_ns {
+        if self.next_ns() > now_ns {
             return None;
         }
-        let Reverse(Event { id, stage, .. }) = PeekMut::pop(next);
+        let Event { id, stage, .. } = self.events.pop_front()?;
         let of = &pool[id];
         Some(match stage {
             Stage::Core => self.work_on(id, of, now_ns).then_some(Leaves::ToQueue(id)),
@@ -319,10 +287,26 @@ impl Controller {
         self.transfer.1
     }
 
+    /// Lets a command reach a stage at a time, ns.
     fn at(&mut self, at_ns: u64, id: u32, stage: Stage) {
-        self.found += 1;
-        let order = u128::from(at_ns) << 64 | u128::from(self.found);
-        self.events.push(Reverse(Event { order, id, stage }));
+        let mut place = self.events.len();
+        self.events.push_back(Event { at_ns, id, stage });
+        let least = place.saturating_sub(NEAR);
+        while place > least && self.events[place - 1].at_ns > at_ns {
+            self.events.swap(place - 1, place);
+            place -= 1;
+        }
+        if place == least && place > 0 {
+            self.put_far(place);
+        }
+    }
+
+    /// Moves an event to its place among those before it, which may be many.
+    #[cold]
+    fn put_far(&mut self, from: usize) {
+        let Some(event) = self.events.remove(from) else { return };
+        let place = self.events.partition_point(|other| other.at_ns <= event.at_ns);
+        self.events.insert(place, event);
     }
 
     /// Occupies a direction of the link for `ns` nanoseconds; returns when the transfer ends.
@@ -345,7 +329,8 @@ impl Controller {
 
     /// Brings a command to the cores; returns whether it goes on to the device's queue at once.
     fn work_on(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
-        let ns = self.settings.core_ns(request);
+        let [command_ns, unit_ns] = self.core_times_ns[usize::from(request.op != Op::Write)];
+        let ns = command_ns + unit_ns * u64::from(request.pages.pages);
         if ns == 0 {
             return self.bring_in(id, request, now_ns);
         }

@@ -88,6 +88,8 @@ pub struct Device {
     ledger: Option<Box<Ledger>>,
     /// The mapping entries on their way to the host and back, if the host holds any.
     entries: Option<Box<Entries>>,
+    /// Whether tenants are told apart, or the host holds entries.
+    noted: bool,
     /// Whether a request that issues is passed to tape, moves or lookups, may issue in parts, or can meet errors.
     attended: bool,
 }
@@ -128,6 +130,7 @@ impl Device {
             lookups: None,
             ledger: None,
             entries: None,
+            noted: false,
         }
     }
 
@@ -159,13 +162,7 @@ impl Device {
 
     /// Returns when the next resource or command is due, or [`crate::clock::NEVER`]; a time in the past stands for now.
     pub fn next_ns(&self) -> u64 {
-        if self.buffer.as_ref().is_some_and(|buffer| buffer.is_due()) {
-            return 0;
-        }
-        match &self.controller {
-            None => self.array.next_ns(),
-            Some(controller) => self.array.next_ns().min(controller.next_ns()),
-        }
+        self.array.next_ns().min(self.stages_ns())
     }
 
     /// Returns the number of conflicts so far.
@@ -292,7 +289,7 @@ impl Device {
     /// From now on, tells tenants apart by the streams of their requests: charges the flash's work to the streams of the
     /// requests that ask for it. These are the classes of the first streams.
     pub fn tell_apart(&mut self, classes: Vec<Class>) {
-        self.ledger = Some(Box::default());
+        (self.ledger, self.noted) = (Some(Box::default()), true);
         self.array.tell_apart(classes);
     }
 
@@ -322,7 +319,7 @@ impl Device {
         done: &mut Vec<u32>,
     ) {
         while let Some(id) = self.waiting.sched.next(&self.array, ftl, pool) {
-            if self.ledger.is_some() || self.entries.is_some() {
+            if self.noted {
                 self.begin_noted(id, now_ns, pool, ftl, work, done);
                 continue;
             }

@@ -70,7 +70,9 @@ impl Simulation<'_> {
         }
         let mut moved = self.device.advance(self.now_ns, &mut self.host.pool, &mut self.done);
         if self.seen.beside {
-            moved |= self.beside(observer);
+            if self.seen.reported_ns.is_some() || self.device.stages_ns() <= self.now_ns {
+                moved |= self.beside(observer);
+            }
             if !moved && self.nothing_begins() {
                 return Ok(());
             }
@@ -102,7 +104,7 @@ impl Simulation<'_> {
 
     /// Handles the controller and reports activity, in runs that have either; called once chips and buses have moved
     /// on. Returns whether a command has left the controller, or was due in the write buffer.
-    #[cold]
+    #[inline(never)] // keeps the path of all other runs short
     fn beside(&mut self, observer: &mut dyn Observer) -> bool {
         let Simulation { device, host, ftl, done, now_ns, .. } = self;
         let moved = with_ftl!(ftl, ftl => device.go_through(*now_ns, &mut host.pool, ftl, done));
@@ -229,6 +231,9 @@ impl Simulation<'_> {
         if self.seen.attended {
             self.attend(id, observer);
         }
+        if self.extent.outlasts {
+            self.note_last();
+        }
         self.feed.completed(self.now_ns, &self.host.pool[id]);
         self.host.pool.release(id);
         self.completed += 1;
@@ -247,9 +252,6 @@ impl Simulation<'_> {
         }
         if let (Feed::Above(above), Some(_)) = (&mut self.feed, &self.check) {
             above.landed(&self.host.pool[id], &|lpn| self.device.version(lpn, &self.ftl));
-        }
-        if self.extent.outlasts {
-            self.note_last();
         }
         self.note_awake();
     }

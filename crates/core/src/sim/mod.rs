@@ -223,7 +223,13 @@ impl<'a> Simulation<'a> {
     /// commands in the controller.
     #[inline(never)] // keeps the path short where there are none
     fn due_with_others(&self, due_ns: u64) -> u64 {
-        let due_ns = due_ns.min(self.device.next_ns()).min(self.feed.timer_ns());
+        let due_ns = due_ns.min(self.device.stages_ns()).min(self.feed.timer_ns());
+        if self.host.waits() { self.due_with_scheduler(due_ns) } else { due_ns }
+    }
+
+    /// Returns the time of the next event, ns, including those of a scheduler that waits.
+    #[cold]
+    fn due_with_scheduler(&self, due_ns: u64) -> u64 {
         // A scheduler whose time has come is asked as soon as the device has room.
         let asks = |&host_ns: &u64| host_ns > self.now_ns && self.device.has_room();
         due_ns.min(Some(self.host.due_ns()).filter(asks).unwrap_or(NEVER))
@@ -233,9 +239,8 @@ impl<'a> Simulation<'a> {
     /// observer's room was used up first.
     fn drive(&mut self, until_ns: u64, observer: &mut dyn Observer) -> Result<bool, RunError> {
         self.seen.completions = observer.wants_completions();
-        self.seen.attended =
-            self.seen.completions || self.check.is_some() || self.extent.outlasts || self.awake.is_some();
-        self.seen.attended |= self.tenants.is_some();
+        self.seen.attended = self.seen.completions || self.check.is_some();
+        self.seen.attended |= self.awake.is_some() || self.tenants.is_some();
         let most = self.seen.answered.saturating_add(observer.room());
         let mut whole = true;
         loop {

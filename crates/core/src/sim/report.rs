@@ -73,6 +73,7 @@ impl Simulation<'_> {
     }
 
     /// Returns the number of requests of the workload that have arrived but not completed.
+    #[inline]
     pub(super) fn under_way(&self) -> usize {
         self.host.under_way() - self.device.own as usize
     }
@@ -86,10 +87,16 @@ impl Simulation<'_> {
     }
 
     /// Notes how long the array has worked, if no request but the one that completes now is under way.
+    #[inline]
     pub(super) fn note_last(&mut self) {
         if self.under_way() == 1 {
-            self.device.used(self.now_ns, &mut self.extent.used);
+            self.note_used();
         }
+    }
+
+    #[cold]
+    fn note_used(&mut self) {
+        self.device.used(self.now_ns, &mut self.extent.used);
     }
 
     /// Returns how long the run has taken, ns, from the first arrival to the last completion or, while

@@ -186,16 +186,26 @@ impl Buffer {
             Op::Flush => self.take_flush(id),
             Op::Read => self.take_read(id, request.pages),
             Op::Write if self.goes_past(request) => Taken::ToQueue,
-            Op::Write => {
-                self.waiting.push_back(Waiting { id, pages: request.pages, since_ns: now_ns });
-                if self.waiting.len() == 1 && self.place(ftl, placed) {
-                    self.waiting.pop_front();
-                    return Taken::Answered;
-                }
-                self.stats.stalls += 1;
-                Taken::Waits
-            }
+            Op::Write => self.take_write(id, request.pages, now_ns, ftl, placed),
         }
+    }
+
+    /// Takes a write: gives room to its pages or, behind writes that wait and once the buffer is full, lets the rest wait.
+    #[inline]
+    fn take_write(
+        &mut self,
+        id: u32,
+        mut pages: Pages,
+        now_ns: u64,
+        ftl: &impl Locate,
+        placed: impl FnMut(u32),
+    ) -> Taken {
+        if self.waiting.is_empty() && self.place(&mut pages, ftl, placed) {
+            return Taken::Answered;
+        }
+        self.waiting.push_back(Waiting { id, pages, since_ns: now_ns });
+        self.stats.stalls += 1;
+        Taken::Waits
     }
 
     fn goes_past(&self, request: &Request) -> bool {
@@ -212,16 +222,16 @@ impl Buffer {
         Taken::Waits
     }
 
-    /// Gives room to the pages of the first waiting write, as far as there is room; returns whether all have room.
-    fn place(&mut self, ftl: &impl Locate, mut placed: impl FnMut(u32)) -> bool {
-        while let Some(Waiting { pages, .. }) = self.waiting.front().copied()
-            && pages.pages > 0
-        {
-            if !self.place_one(pages, ftl) {
+    /// Gives room to these pages of a write, as far as there is room; those that have room are left out from then on.
+    /// Returns whether all have room.
+    #[inline]
+    fn place(&mut self, pages: &mut Pages, ftl: &impl Locate, mut placed: impl FnMut(u32)) -> bool {
+        while pages.pages > 0 {
+            if !self.place_one(*pages, ftl) {
                 return false;
             }
             placed(pages.first);
-            self.waiting[0].pages = pages.part(1, pages.pages - 1);
+            *pages = pages.part(1, pages.pages - 1);
         }
         true
     }
@@ -273,8 +283,10 @@ impl Buffer {
 
     /// Lets waiting writes take the room that there is now.
     pub fn admit(&mut self, now_ns: u64, ftl: &impl Locate, mut placed: impl FnMut(u32, u32)) {
-        while let Some(&Waiting { id, since_ns, .. }) = self.waiting.front() {
-            if !self.place(ftl, |lpn| placed(id, lpn)) {
+        while let Some(&Waiting { id, mut pages, since_ns }) = self.waiting.front() {
+            let whole = self.place(&mut pages, ftl, |lpn| placed(id, lpn));
+            if !whole {
+                self.waiting[0].pages = pages;
                 return;
             }
             self.waiting.pop_front();

@@ -116,8 +116,14 @@ impl Order {
             pages.value_mut(id).in_block = false;
             return blocks.change(lpn, |list| pages.unlink(list, id));
         }
-        pages.unlink(&mut self.ready[list as usize], id);
-        self.note(list);
+        let of = &mut self.ready[list as usize];
+        pages.unlink(of, id);
+        if of.len == 0 {
+            self.some.clear(list);
+        }
+        if of.len + 1 == self.unit {
+            self.full.clear(list);
+        }
     }
 
     /// Removes and returns the oldest page of a list, which is now on its way to the flash.
@@ -168,16 +174,14 @@ impl Order {
 
     fn ready(&mut self, id: u32, pages: &mut Lru<Kept>) {
         let list = pages.value(id).list;
-        pages.push_head(&mut self.ready[list as usize], id);
-        self.note(list);
-    }
-
-    /// Updates `some` and `full` after a change of a list's length.
-    fn note(&mut self, list: u32) {
-        let len = self.ready[list as usize].len;
-        let put = |set: &mut Bits, is: bool| if is { set.set(list) } else { set.clear(list) };
-        put(&mut self.some, len > 0);
-        put(&mut self.full, len >= self.unit);
+        let of = &mut self.ready[list as usize];
+        pages.push_head(of, id);
+        if of.len == 1 {
+            self.some.set(list);
+        }
+        if of.len == self.unit {
+            self.full.set(list);
+        }
     }
 }
 

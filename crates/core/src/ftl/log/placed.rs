@@ -314,6 +314,12 @@ impl Log {
         let padded = if begun > 0 { self.shape.slots_per_page - begun } else { 0 };
         room[self.active(lun) as usize] = at.end - at.next - padded;
         let placed = self.placed.as_mut().expect("one is asked");
+        if placed.one {
+            let (all, fits) = (leaving.len() as u32, room[0].min(leaving.len() as u32));
+            placed.runs.extend((fits < all).then_some((0, 0)));
+            placed.runs.extend((fits > 0).then_some((0, fits)));
+            return;
+        }
         let (mut copies, mut over) = (std::mem::take(&mut placed.copies), 0);
         for &(live, owner) in &*leaving {
             let mut front = match cause {

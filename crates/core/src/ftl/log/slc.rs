@@ -94,11 +94,7 @@ impl Log {
         if !self.caches(owner) || !self.make_cached_room(under, lun, moved) {
             return front;
         }
-        let Some(slc) = &mut self.slc else { return front };
-        if let Some(kept) = slc.kept.get_mut(owner as usize) {
-            *kept = front as u8;
-        }
-        slc.front
+        self.keep_front(owner, front)
     }
 
     /// Does what [`Log::cached_front`] does where each front has a page buffer.
@@ -109,6 +105,10 @@ impl Log {
         moved: &mut dyn FnMut(u32),
     ) -> u32 {
         loop {
+            let Some(slc) = &self.slc else { return front };
+            if self.is_begun_in(self.cursor.luns[slc.front as usize], slc.front) {
+                return self.keep_front(owner, front);
+            }
             let lun = self.turn_cache(under.pool);
             let chosen = self.cached_front(under, lun, (owner, front), moved);
             // A fold may have programmed the cache's page buffer, which lets its cursor move on.
@@ -118,15 +118,22 @@ impl Log {
         }
     }
 
-    /// Turns the cursor of the cache, where each front has one, to the next LUN on which the cache takes another page,
+    /// Keeps the front to which an owner's cached version will be folded; returns the front of the cache.
+    #[inline]
+    fn keep_front(&mut self, owner: u32, front: u32) -> u32 {
+        let Some(slc) = &mut self.slc else { return front };
+        if let Some(kept) = slc.kept.get_mut(owner as usize) {
+            *kept = front as u8;
+        }
+        slc.front
+    }
+
+    /// Turns the cursor of the cache, whose page buffer is empty, to the next LUN on which the cache takes another page,
     /// after a fold if need be; if there is none, to the next that can take data. Returns that LUN.
     fn turn_cache(&mut self, pool: &BlockPool) -> u32 {
         let Some(slc) = &self.slc else { return 0 };
         let (front, folds) = (slc.front, slc.folds);
         let lun = self.cursor.luns[front as usize];
-        if self.is_begun_in(lun, front) {
-            return lun;
-        }
         let mut turn = (lun..self.shape.luns).chain(0..lun).filter(|&lun| self.has_room(lun));
         let takes = |&lun: &u32| {
             self.has_cached_slot(lun) || self.may_cache(lun, pool) || (folds && self.folds_on(lun))
