@@ -14,7 +14,7 @@ import pytest
 import ftlab
 from front import Cli
 from live import DEVICES, lacks, need, served, without_times
-from test_live_cuts import FLUSH, READ, TRIM, WRITE, Client
+from stores import FLUSH, READ, TRIM, WRITE, Client
 
 MADE = "m.nand: made"
 LEFT = "m.nand: left by a clean stop"

@@ -125,6 +125,11 @@ fn opened(how: &Opened) -> Value {
     }
 }
 
+/// Returns how threads wait.
+fn waits(name: &str) -> Result<Wait, Fault> {
+    Wait::named(name).ok_or_else(|| Fault::User(format!("--wait {name}: it is auto, awake or sleep")))
+}
+
 /// Opens the device of a configuration, in the state that its file holds if that exists.
 fn device(
     resolved: &Resolved,
@@ -194,8 +199,7 @@ impl LiveServer {
         rotate: Option<u64>,
         wait: &str,
     ) -> PyResult<LiveServer> {
-        let wait = Wait::named(wait)
-            .ok_or_else(|| Fault::User(format!("--wait {wait}: it is auto, awake or sleep")))?;
+        let wait = waits(wait)?;
         let known = config.clone_ref(py);
         let (resolved, since) = (&config.get().resolved, Instant::now());
         let describe = move |report: &Report, live: &Live, connections| {
