@@ -19,7 +19,7 @@ CHANCE = 2.0
 """The same in standard deviations of what the error is with other random numbers, if that is more."""
 FURTHEST = 4.0
 """How far a key is moved, as a multiple of where the slopes alone would put the end of its interval."""
-LADDER = (0.25, 0.5, 1.0)
+LADDER = (0.06, 0.25, 0.5, 1.0)
 """The steps on the way there."""
 FAR = (0.5,)
 """Further steps, as shares of the room to a key's bound: another valley may be there."""
@@ -157,6 +157,8 @@ def _of_key(
     # What was met inside is inside, wherever the parabola ends: it goes through noise.
     inside = tried[costs <= most]
     low, high = min(low, float(inside.min())), max(high, float(inside.max()))
+    # Nor does it tell an end at which the others can follow no further: the error jumps there.
+    low, high = min(low, _crossing(tried, costs, most, -1)), max(high, _crossing(tried, costs, most, 1))
     first, last = (
         ground.chosen(_put(at, axis, min(max(end, 0.0), 1.0)), {})[each.name] for end in (low, high)
     )
@@ -217,6 +219,17 @@ def _ends(tried: Vector, costs: Vector, most: float) -> tuple[float, float]:
     room = max((WORSE**2 - 1) * bottom, most - bottom)
     middle, half = own - slope / (2 * bend), math.sqrt(room / bend)
     return min(float(middle - half), float(own)), max(float(middle + half), float(own))
+
+
+def _crossing(tried: Vector, costs: Vector, most: float, sign: int) -> float:
+    """Returns where a line between the last place inside and the first one outside leaves the interval."""
+    order = np.argsort(sign * tried)
+    order = order[np.flatnonzero(costs[order] <= most)[-1] :]
+    if len(order) < 2:
+        return float(tried[order[0]])
+    first, last = costs[order[0]], costs[order[1]]
+    start, end = tried[order[0]], tried[order[1]]
+    return float(start + (end - start) * (most - first) / (last - first))
 
 
 def _reach(valley: Valley, axis: int, room: float) -> float:
