@@ -13,8 +13,8 @@ from ftlab import _core, live
 from ftlab._core import InternalError, UserError
 from ftlab.configs import ConfigLike, Override, Scalar, load, overrides_of
 from ftlab.outputs import Output
+from ftlab.recordings import check_recording, finish_recording
 from ftlab.result import Result
-from ftlab.traces import check_recording, finish_recording
 
 if TYPE_CHECKING:
     from ftlab._core import LiveServer

@@ -17,8 +17,7 @@ from ftlab import _core
 from ftlab._core import Config, OutputError, UserError
 from ftlab.configs import GENERATOR_DEFAULTS, Override, Scalar, keyword_overrides, load_text, to_text
 from ftlab.outputs import Output, beside, check_distinct, system_errors
-from ftlab.told import TOLD_LINE, told_doubts, told_metadata
-from ftlab.units import count, duration, percent, significant, size
+from ftlab.told import told_doubts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,8 +35,7 @@ LATENCY = "latency_ns"
 CHUNK_ROWS = 1 << 18
 """The number of rows that are read at a time, and that a row group of Parquet has."""
 
-_OPS = ("R", "W", "T", "F")
-_STREAMS_SHOWN = 16
+OPERATION_LETTERS = ("R", "W", "T", "F")
 # The generator's region must fit on its device, so this is the largest possible device (about 8 TiB).
 _LARGEST_DEVICE = (
     '[flash]\nblocks_per_plane = 16777216\npages_per_block = 127\n[ftl]\nover_provisioning = "1%"\n'
@@ -151,7 +149,9 @@ def read_trace(path: str | os.PathLike[str], **options: Scalar) -> pl.DataFrame:
     stream = _core.trace_chunks(config, CHUNK_ROWS)
     frames = list(_stream_frames(stream))
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=parquet_schema(stream.has_streams))
-    letters = pl.col("op").replace_strict(dict(enumerate(_OPS)), return_dtype=pl.Enum(_OPS))
+    letters = pl.col("op").replace_strict(
+        dict(enumerate(OPERATION_LETTERS)), return_dtype=pl.Enum(OPERATION_LETTERS)
+    )
     return frame.drop("flags").with_columns(letters)
 
 
@@ -212,65 +212,6 @@ def _convert_parquet(config: Config, output: Output, progress: Progress | None) 
         write_parquet(_stream_frames(stream), schema, path, metadata)
     summary: dict[str, Any] = json.loads(stream.summary())
     return summary
-
-
-def check_recording(output: Output | None, rotate: int | None = None) -> None:
-    """Checks that a live device's trace can be written to ``output``, with ``rotate`` to numbered files.
-
-    Raises:
-        UserError: the file cannot be written, or cannot be of this kind.
-    """
-    if output is None:
-        if rotate is not None:
-            raise UserError("--rotate: nothing is recorded; add --record FILE, or leave it out")
-        return
-    output.check(SUFFIXES)
-    if output.suffix == ".parquet" and output.special:
-        raise output.fail("is not a regular file, and Parquet is made at the end; name a .csv")
-    if output.suffix == ".parquet" and rotate is not None:
-        raise output.fail("numbered files are csv (--rotate); name a .csv, or leave --rotate out")
-
-
-def finish_recording(output: Output | None, device: str) -> None:
-    """Turns a live device's trace into Parquet, if it is to be that.
-
-    While the device runs its rows are csv, also under a name in .parquet: so a killed device leaves a trace.
-
-    Raises:
-        UserError: the Parquet file cannot be written; the rows stay.
-    """
-    if output is None or output.suffix != ".parquet" or not output.path.exists():
-        return
-    try:
-        with output.staged() as path:
-            _recording_parquet(output.path, path, {"source_format": "live", "source": device})
-    except UserError as error:
-        raise UserError(f"{error}\n  the recording stays as csv under that name; --trace reads it") from None
-
-
-def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> None:
-    """Writes a recording's csv as Parquet, as `trace convert` does, with the columns `outstanding` and
-    `latency_ns` (-1: not known), and with `stream` if clients could choose a stream.
-    """
-    import polars as pl
-
-    numbers = dict.fromkeys(("offset", "size"), pl.UInt64)
-    with rows.open(encoding="ascii") as lines:
-        further = lines.readline().strip().split(",")[4:]
-        metadata = {**metadata, **told_metadata(lines)}
-    counts = {name: pl.Int64 if name == LATENCY else pl.UInt32 for name in further}
-    types: dict[str, Any] = {"time_ns": pl.UInt64, "op": pl.String, **numbers, **counts}
-    codes = {**{letter: code for code, letter in enumerate(_OPS)}, "WF": _OPS.index("W")}
-    op = pl.col("op")
-    frame = pl.scan_csv(rows, schema=types, glob=False, comment_prefix=TOLD_LINE).select(
-        pl.col("time_ns").alias("ts_ns"),
-        op.replace_strict(codes, return_dtype=pl.UInt8),
-        *numbers,
-        (op == "WF").cast(pl.UInt32).alias("flags"),
-        *(pl.col(name).fill_null(-1) if name == LATENCY else name for name in further),
-    )
-    with system_errors(target):
-        _interruptibly(lambda: frame.sink_parquet(target, metadata=metadata, row_group_size=CHUNK_ROWS))
 
 
 def _provenance(config: Config) -> dict[str, str]:
@@ -339,7 +280,7 @@ def write_parquet(
         lazy.sink_parquet(path, metadata=metadata, row_group_size=CHUNK_ROWS, maintain_order=True)
 
     try:
-        _interruptibly(write)
+        interruptibly(write)
     except BaseException:
         if raised:
             raise raised[0] from None
@@ -348,7 +289,7 @@ def write_parquet(
         stopped.set()
 
 
-def _interruptibly(work: Callable[[], None]) -> None:
+def interruptibly(work: Callable[[], None]) -> None:
     """Does ``work`` in another thread: signals are handled in the main thread, which must not be inside
     polars.
     """
@@ -410,70 +351,4 @@ def _requests_parquet(rows: Path, target: Path) -> None:
     frame = pl.scan_csv(rows, schema=types, glob=False)
     frame = frame.with_columns(pl.col(*FLAGS).cast(pl.Boolean), pl.col("op").cast(pl.Enum(OPS)))
     with system_errors(target):
-        _interruptibly(lambda: frame.sink_parquet(target, row_group_size=CHUNK_ROWS))
-
-
-def info_text(found: dict[str, Any]) -> str:
-    """Formats the figures of a trace."""
-    packed = f", {found['compression']}" if found["compression"] else ""
-    kinds = [
-        f"{count(found[kind])} {kind}" for kind in ("reads", "writes", "trims", "flushes") if found[kind]
-    ]
-    lines = [
-        f"{found['path']}: {found['format']}{packed}",
-        f"requests: {count(found['requests'])}: {', '.join(kinds)}",
-        f"    {size(found['bytes_read'])} read, {size(found['bytes_written'])} written"
-        + (f", {size(found['bytes_trimmed'])} trimmed" if found["bytes_trimmed"] else ""),
-    ]
-    rate = f"span: {duration(found['span_ns'])}"
-    if found["mean_rate_per_s"] is not None:
-        mean, peak = significant(found["mean_rate_per_s"]), count(found["peak_rate_per_s"])
-        rate += f", {mean} requests/s on average, {peak} in the busiest second"
-    lines.append(rate)
-    if found["min_offset"] is not None:
-        lines += [
-            f"addresses: {count(found['min_offset'])} to {count(found['max_end'])} B,"
-            f" footprint {size(found['footprint_bytes'])} in pages of {size(found['page_bytes'])}",
-            f"    {percent(found['aligned_4kib'])} aligned to 4 KiB,"
-            f" {percent(found['sequential_ratio'])} sequential",
-            f"sizes: mean {size(round(found['mean_size_bytes']))}; most frequent "
-            + ", ".join(f"{size(each['bytes'])} ({count(each['requests'])})" for each in found["sizes"]),
-        ]
-    lines += _streams_text(found["streams"])
-    lines += [f"dropped: {count(number)} {reason}" for reason, number in found["dropped"].items()]
-    if found["out_of_order"]:
-        lines.append(f"out of order: {count(found['out_of_order'])} stamps raised to the one before")
-    lines += [f"note: {note}" for note in found["notes"]]
-    lines += [f"doubtful: {doubt}" for doubt in found["doubts"]] or ["nothing doubtful"]
-    return "\n".join(lines) + "\n"
-
-
-def _streams_text(streams: list[dict[str, Any]]) -> list[str]:
-    """Describes the streams that have the most requests, in the order of their numbers."""
-    if not streams:
-        return []
-    largest = sorted(streams, key=lambda each: -each["requests"])[:_STREAMS_SHOWN]
-    lines = [f"streams: {count(len(streams))}"]
-    for each in sorted(largest, key=lambda each: each["stream"]):
-        name = f" ({each['name']})" if each["name"] else ""
-        lines.append(
-            f"    {each['stream']}{name}: {count(each['requests'])} requests ({percent(each['share'])}),"
-            f" {size(each['bytes_read'])} read, {size(each['bytes_written'])} written"
-        )
-    if len(largest) < len(streams):
-        lines.append(f"    and {count(len(streams) - len(largest))} with fewer requests (--json has all)")
-    return lines
-
-
-def summary_text(summary: dict[str, Any]) -> str:
-    """Describes a conversion in one line."""
-    parts = [f"{count(summary['requests'])} requests"]
-    parts += [
-        f"{count(number)} dropped ({reason})" for reason, number in summary["dropped"].items() if number
-    ]
-    if summary["out_of_order"]:
-        parts.append(f"{count(summary['out_of_order'])} stamps out of order, raised to the one before")
-    text = ", ".join(parts)
-    if summary["requests"] > 1 and summary["last_ns"] == 0:
-        text += "\nnote: the trace has no times, so every request is written at time 0; replay it closed"
-    return text
+        interruptibly(lambda: frame.sink_parquet(target, row_group_size=CHUNK_ROWS))

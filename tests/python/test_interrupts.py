@@ -99,8 +99,8 @@ signal.signal(signal.SIGINT, lambda *_: None)
 own = handler()
 import polars
 assert handler() != own, "polars takes none: _take_back_interrupts may go"
-from ftlab.traces import _interruptibly
-_interruptibly(lambda: None)
+from ftlab.traces import interruptibly
+interruptibly(lambda: None)
 assert handler() == own
 """
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -16,7 +16,7 @@ from ftlab.cli import completing, options
 from ftlab.cli.stopping import asked_to_stop
 from ftlab.configs import Override, load
 from ftlab.outputs import Output, check_distinct, saying_what_is_written, write_stdout
-from ftlab.traces import check_recording, finish_recording
+from ftlab.recordings import check_recording, finish_recording
 from ftlab.units import count, duration, quantity
 
 if TYPE_CHECKING:

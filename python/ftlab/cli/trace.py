@@ -13,6 +13,7 @@ from ftlab._core import UserError
 from ftlab.cli import completing, options
 from ftlab.configs import keyword_overrides, load
 from ftlab.outputs import Output, check_distinct, write_report, write_stdout
+from ftlab.trace_text import info_text, summary_text
 
 if TYPE_CHECKING:
     from ftlab.fitting import Fit
@@ -53,7 +54,7 @@ def info(
     if json_path == "-":
         write_stdout(text)
     else:
-        write_report(traces.info_text(found))
+        write_report(info_text(found))
     if strict:
         options.say_doubts({file: found["doubts"]}, strict)
 
@@ -225,4 +226,4 @@ def _convert(config: Any, target: str) -> None:
 
     with Reporter() as reporter:
         summary = traces.convert(config, Output("", target), progress=reporter.callback("convert"))
-    click.echo(f"{target}: {traces.summary_text(summary)}", err=True)
+    click.echo(f"{target}: {summary_text(summary)}", err=True)

@@ -1,0 +1,73 @@
+"""Traces that a live device records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ftlab._core import UserError
+from ftlab.outputs import Output, system_errors
+from ftlab.told import TOLD_LINE, told_metadata
+from ftlab.traces import CHUNK_ROWS, LATENCY, OPERATION_LETTERS, SUFFIXES, interruptibly
+
+
+def check_recording(output: Output | None, rotate: int | None = None) -> None:
+    """Checks that a live device's trace can be written to ``output``, with ``rotate`` to numbered files.
+
+    Raises:
+        UserError: the file cannot be written, or cannot be of this kind.
+    """
+    if output is None:
+        if rotate is not None:
+            raise UserError("--rotate: nothing is recorded; add --record FILE, or leave it out")
+        return
+    output.check(SUFFIXES)
+    if output.suffix == ".parquet" and output.special:
+        raise output.fail("is not a regular file, and Parquet is made at the end; name a .csv")
+    if output.suffix == ".parquet" and rotate is not None:
+        raise output.fail("numbered files are csv (--rotate); name a .csv, or leave --rotate out")
+
+
+def finish_recording(output: Output | None, device: str) -> None:
+    """Turns a live device's trace into Parquet, if it is to be that.
+
+    While the device runs its rows are csv, also under a name in .parquet: so a killed device leaves a trace.
+
+    Raises:
+        UserError: the Parquet file cannot be written; the rows stay.
+    """
+    if output is None or output.suffix != ".parquet" or not output.path.exists():
+        return
+    try:
+        with output.staged() as path:
+            _recording_parquet(output.path, path, {"source_format": "live", "source": device})
+    except UserError as error:
+        raise UserError(f"{error}\n  the recording stays as csv under that name; --trace reads it") from None
+
+
+def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> None:
+    """Writes a recording's csv as Parquet, as `trace convert` does, with the columns `outstanding` and
+    `latency_ns` (-1: not known), and with `stream` if clients could choose a stream.
+    """
+    import polars as pl
+
+    numbers = dict.fromkeys(("offset", "size"), pl.UInt64)
+    with rows.open(encoding="ascii") as lines:
+        further = lines.readline().strip().split(",")[4:]
+        metadata = {**metadata, **told_metadata(lines)}
+    counts = {name: pl.Int64 if name == LATENCY else pl.UInt32 for name in further}
+    types: dict[str, Any] = {"time_ns": pl.UInt64, "op": pl.String, **numbers, **counts}
+    codes = {
+        **{letter: code for code, letter in enumerate(OPERATION_LETTERS)},
+        "WF": OPERATION_LETTERS.index("W"),
+    }
+    op = pl.col("op")
+    frame = pl.scan_csv(rows, schema=types, glob=False, comment_prefix=TOLD_LINE).select(
+        pl.col("time_ns").alias("ts_ns"),
+        op.replace_strict(codes, return_dtype=pl.UInt8),
+        *numbers,
+        (op == "WF").cast(pl.UInt32).alias("flags"),
+        *(pl.col(name).fill_null(-1) if name == LATENCY else name for name in further),
+    )
+    with system_errors(target):
+        interruptibly(lambda: frame.sink_parquet(target, metadata=metadata, row_group_size=CHUNK_ROWS))
