@@ -1,5 +1,5 @@
-//! Power cuts of a drive with all its parts at once: link and cores, a write buffer that reads ahead, an SLC cache, several
-//! fronts, and read errors with refresh.
+//! Power cuts of a drive with all its parts at once: link and cores, a write buffer that reads ahead, an SLC cache,
+//! several fronts, and read errors with refresh.
 
 use ftlab_conformance as common;
 

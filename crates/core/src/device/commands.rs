@@ -99,8 +99,8 @@ impl Device {
         self.controller.is_some() || self.buffer.is_some()
     }
 
-    /// Returns when the next command is due in controller or write buffer, or [`crate::clock::NEVER`]; a time in the past
-    /// stands for now.
+    /// Returns when the next command is due in controller or write buffer, or [`NEVER`]; a time in the past stands for
+    /// now.
     #[inline]
     pub fn stages_ns(&self) -> u64 {
         if self.buffer.as_ref().is_some_and(|buffer| buffer.is_due()) {

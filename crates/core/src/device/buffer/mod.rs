@@ -190,7 +190,8 @@ impl Buffer {
         }
     }
 
-    /// Takes a write: gives room to its pages or, behind writes that wait and once the buffer is full, lets the rest wait.
+    /// Takes a write: gives room to its pages or, behind writes that wait and once the buffer is full, lets the rest
+    /// wait.
     #[inline]
     fn take_write(
         &mut self,

@@ -128,8 +128,8 @@ impl Log {
         slc.front
     }
 
-    /// Turns the cursor of the cache, whose page buffer is empty, to the next LUN on which the cache takes another page,
-    /// after a fold if need be; if there is none, to the next that can take data. Returns that LUN.
+    /// Turns the cursor of the cache, whose page buffer is empty, to the next LUN on which the cache takes another
+    /// page, after a fold if need be; if there is none, to the next that can take data. Returns that LUN.
     fn turn_cache(&mut self, pool: &BlockPool) -> u32 {
         let Some(slc) = &self.slc else { return 0 };
         let (front, folds) = (slc.front, slc.folds);
