@@ -243,8 +243,8 @@ def test_percentiles_are_those_that_fio_was_asked_for(tmp_path: Path) -> None:
     few = READ | {"clat_ns": {"percentile": {"50.000000": 70_000, "90.000000": 120_000}}}
     whole = READ | {"clat_ns": {}, "lat_ns": {"mean": 79_000.0, "percentile": PERCENTILE}}
     found = []
-    for measured in (few, READ | {"clat_ns": {}}, whole):
-        (row,), notes = read(tmp_path, json.dumps(fio(read=measured)))
+    for fields in (few, READ | {"clat_ns": {}}, whole):
+        (row,), notes = read(tmp_path, json.dumps(fio(read=fields)))
         found.append((row.p50_us, row.p99_us, row.p999_us))
         assert notes == []
     assert found == [(70.0, None, None), (None, None, None), (70.0, 160.0, 300.0)]
