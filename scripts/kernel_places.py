@@ -182,7 +182,7 @@ class Comparison:
                 self.event(kind, number, now, int(tick), rest)
 
     def event(self, kind: str, number: int, now: int, tick: int, rest: list[str]) -> None:
-        """Follows an event that is no question."""
+        """Follows an event that is not a question."""
         ours = self.ours
         if kind == "I":
             place = int(rest[1]) * 512, int(rest[2]) * 512
