@@ -8,8 +8,9 @@
 //! of its block; one that interrupts an operation also waits for all programs of its block. Programs and erasures of a
 //! LUN begin in the order of their emission, after all reads emitted before them.
 //!
-//! Where tenants are to be slowed down alike ([`super::flin`]), a read waits as one out of order, a program for earlier ones
-//! of its block and earlier erasures of its LUN, and an erasure, like whatever waits for other LUNs, for all earlier steps.
+//! Where tenants are to be slowed down alike ([`super::flin`]), a read waits as one out of order, a program for earlier
+//! ones of its block and erasures of its LUN (if it is not of the host's own data, for all earlier ones of its LUN), and
+//! an erasure, like whatever waits for other LUNs, for all earlier steps.
 //!
 //! A multi-plane operation also takes, from every other plane of the same die, the step that that plane would take
 //! next, provided it is the same operation and, where `flash.multi_plane` requires it, on the same page number in its
@@ -21,8 +22,7 @@ use super::lines::{ALIKE, CHANGES, LINE, Lines, OPEN};
 use super::overlap::Overlap;
 use super::state::{Die, Extra, Group, Lun};
 use super::steps::{NO_STEP, Reference};
-use crate::flash::Operation;
-use crate::flash::parallel::MultiPlane;
+use crate::flash::{Cause, Operation, parallel::MultiPlane};
 use crate::util::{Chain, NONE};
 
 /// Criteria for the steps that a die may take.
@@ -98,15 +98,15 @@ impl Overlap {
         let step = frame.steps[slot].step;
         let last = step.operation == Operation::Erase || step.settled != 0;
         let older = |line: &Chain<LINE>| self.number(line.head) < self.number(slot);
-        if last && self.luns[step.lun as usize].lines.all.iter().any(older) {
-            return false;
+        let lines = &self.luns[step.lun as usize].lines.all;
+        let copies = step.operation == Operation::Program && step.cause != Cause::Host;
+        if last && lines.iter().any(older) || copies && older(&lines[CHANGES]) {
+            return false; // else recovery could not undo a collection: it goes by the block programmed last
         }
-        if let Some(awaited) = self.awaited(frame, step.lun, slot) {
-            frame.steps[awaited].awaited = true;
-            self.stall(frame, step.lun);
-            return false;
-        }
-        true
+        let Some(awaited) = self.awaited(frame, step.lun, slot) else { return true };
+        frame.steps[awaited].awaited = true;
+        self.stall(frame, step.lun);
+        false
     }
 
     /// Adds a step to the queues in which tenants are slowed down alike.
