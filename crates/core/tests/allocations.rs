@@ -56,7 +56,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A source of random requests of one to four pages, in bursts, so that queues fill and drain.
+/// A source of random requests of one to four pages, in bursts of up to 256, so that queues fill and drain.
 struct Random {
     left: u64,
     state: u64,
@@ -73,7 +73,7 @@ impl Source for Random {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
-        if self.state & 63 == 0 {
+        if self.state & 63 == 0 || self.left % 256 == 0 {
             self.time_ns += 40_000_000;
         }
         let op = match self.state >> 8 & 15 {
@@ -178,7 +178,7 @@ fn the_steady_state_allocates_nothing() {
                 settings.flash.pe_cycles = 12_000;
                 settings.host.scheduler = scheduler.into();
                 settings.workload.replay = replay;
-                allocates_nothing(&settings, &format!("{kind}, {scheduler}, {channels} channels, {by}"));
+                allocates_nothing(&settings, &format!("{kind}, {scheduler}, {channels} channels, {by}, {replay:?}"));
             }
         }
     }
