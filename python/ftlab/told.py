@@ -19,10 +19,13 @@ def told_metadata(lines: Iterable[str]) -> dict[str, str]:
 
 def told_doubts(trace: str) -> list[str]:
     """Returns a reason to doubt the replay of a recording in Parquet, if there is one; the reader of csv has
-    its own.
+    its own, and csv is also what a killed device leaves under a name in .parquet.
     """
     if not trace.endswith(".parquet"):
         return []
+    with open(trace, "rb") as file:
+        if file.read(4) != b"PAR1":
+            return []
     import polars as pl
 
     told = pl.read_parquet_metadata(trace).get(_KEY)
