@@ -89,6 +89,7 @@ def test_numbered_files_replay_to_the_same_result(tmp_path: Path, cli: Cli) -> N
     pattern = str(tmp_path / "r.*.csv")
     replayed = json.loads(cli.ok("run", *DEVICES["dftl"], "--trace", pattern, "--json", "-"))
     assert without_times(replayed) == without_times(device.result)
+    assert replayed["config"]["workload"]["replay"] == "dependent"
     cli.ok("trace", "convert", pattern, str(tmp_path / "all.parquet"))
     assert len(pl.read_parquet(tmp_path / "all.parquet")) == 2000
     again = cli("serve", *DEVICES["dftl"], "--nbd", f"unix:{tmp_path}/b.sock", *how)

@@ -93,6 +93,22 @@ fn a_client_that_waits_is_faster_on_a_faster_device() {
     assert!(done.iter().all(|done| done.complete_ns - done.arrival_ns == READ_NS));
 }
 
+/// Regression: a stream of few requests among those of a stream that falls behind was told to have waited for the time in
+/// which its requests had not been read.
+#[test]
+fn what_is_read_late_has_not_waited() {
+    let mut now_us = 0;
+    let record = |at: u64| {
+        now_us += 11;
+        let rare = at % 1000 == 999;
+        Record { stream: rare.into(), ..read(now_us, if rare { 1 } else { 0 }, 10) }
+    };
+    let done = replayed(&one_by_one(), (0..12_000).map(record).collect());
+    let rare: Vec<_> = done.iter().filter(|done| done.offset > 0).collect();
+    assert_eq!(rare.len(), 12);
+    assert!(rare.iter().all(|done| done.complete_ns - done.arrival_ns <= 2 * READ_NS));
+}
+
 /// The third request was sent 5 us after the second of two had completed; it waits for both, though here the other one
 /// is the last to complete. The fourth was sent with the third.
 #[test]

@@ -89,7 +89,7 @@ pub fn open(path: &str, options: &Options) -> Result<Box<dyn Source + Send>, Sou
 /// Whether a file is ftlab's recording of a live device that says when requests completed; `format` is its layout, or
 /// `auto`. A file that cannot be read is none.
 pub fn is_recording(path: &str, format: &str) -> bool {
-    let plain = std::fs::metadata(path).is_ok_and(|meta| meta.is_file());
+    let plain = series::files(path).is_ok_and(|files| files.iter().all(|file| file.is_file()));
     if !plain || !["auto", "csv", "parquet"].contains(&format) {
         return false;
     }

@@ -41,7 +41,7 @@ struct Chain {
     here_ns: u64,
     /// Completions here that are more than those, ns.
     more: VecDeque<u64>,
-    /// When the previous request was sent, ns: a stream keeps its order.
+    /// When the previous request was sent, ns, or the next one was read: a stream keeps its order.
     sent_ns: u64,
     /// The first and the last of the requests that have not been sent.
     first: u32,
@@ -79,8 +79,8 @@ impl Dependence {
         self.waiting
     }
 
-    /// Adds the next request of the recording.
-    pub fn push(&mut self, record: Record) {
+    /// Adds the next request of the recording, which is read now: it cannot have been sent before.
+    pub fn push(&mut self, record: Record, now_ns: u64) {
         let stream = record.stream;
         self.read += 1;
         self.waiting += 1;
@@ -91,7 +91,7 @@ impl Dependence {
         let chain = &mut self.chains[usize::from(stream)];
         let last = std::mem::replace(&mut chain.last, slot);
         if last == NONE {
-            chain.first = slot;
+            (chain.first, chain.sent_ns) = (slot, chain.sent_ns.max(now_ns));
             self.consider(stream);
         } else {
             self.slots[last].next = slot;

@@ -39,18 +39,18 @@ impl<'a> Dependent<'a> {
         let (rule, intake) = (Dependence::default(), Intake::new(settings));
         let mut feed =
             Dependent { source, rule, ahead, over: false, arrived: 0, merged: 0, unknown: 0, intake };
-        feed.read()?;
+        feed.read(0)?;
         Ok(feed)
     }
 
-    /// Reads in advance as many records as may be.
-    fn read(&mut self) -> Result<(), SourceError> {
+    /// Reads in advance, now, as many records as may be.
+    fn read(&mut self, now_ns: u64) -> Result<(), SourceError> {
         while !self.over && self.rule.waiting() < self.ahead {
             match self.source.next() {
                 Ok(Some(record)) if record.time_ns > LATEST_NS => return Err(late(self.source, &record)),
                 Ok(Some(record)) => {
                     self.unknown += u64::from(record.latency_ns == Record::UNKNOWN);
-                    self.rule.push(record);
+                    self.rule.push(record, now_ns);
                 }
                 Ok(None) => {
                     self.over = true;
@@ -84,7 +84,7 @@ impl<'a> Dependent<'a> {
         // The number of completions that it counts for: those of others are added as they become part of it.
         pool[id].tag = u32::from(record.latency_ns != Record::UNKNOWN);
         self.arrived += 1;
-        self.read()?;
+        self.read(arrival_ns)?;
         Ok(id)
     }
 }
