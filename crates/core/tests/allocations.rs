@@ -178,7 +178,10 @@ fn the_steady_state_allocates_nothing() {
                 settings.flash.pe_cycles = 12_000;
                 settings.host.scheduler = scheduler.into();
                 settings.workload.replay = replay;
-                allocates_nothing(&settings, &format!("{kind}, {scheduler}, {channels} channels, {by}, {replay:?}"));
+                allocates_nothing(
+                    &settings,
+                    &format!("{kind}, {scheduler}, {channels} channels, {by}, {replay:?}"),
+                );
             }
         }
     }

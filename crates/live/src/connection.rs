@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::awake::HOLD;
 use crate::clock::{LOOK, Waiting, sleep_exactly};
 use crate::engine::{Asked, Sink};
-use crate::nbd::{Command, Request, Session, Turn, header};
+use crate::nbd::{Command, MAX_PAYLOAD, Request, Session, Turn, header};
 use crate::outbox::Outbox;
 use crate::shared::Shared;
 use crate::socket::Stream;
@@ -250,13 +250,15 @@ impl Connection {
                         if request.command == Command::BlockStatus && !session.block_status {
                             request.command = Command::Unknown(7);
                         }
+                        let long = request.command == Command::BlockStatus;
                         let data = &inbox.waiting()[header(form)..end];
                         let charged = outbox.charge(size(&request));
                         engine.ask(&Asked { request, data, form, stream, program, sink, charged });
                         inbox.start += end;
                         requests += 1;
                         taken_in += charged;
-                        if taken_in >= BATCH {
+                        // The status of a large device takes long, and others wait meanwhile.
+                        if taken_in >= BATCH || long {
                             more = Some(1);
                             break;
                         }
@@ -288,7 +290,8 @@ impl Connection {
 /// Returns the number of bytes of a request's data or, for a read, of its reply.
 fn size(request: &Request) -> usize {
     match request.command {
-        Command::Read | Command::Write => request.length as usize,
+        // A longer one is refused.
+        Command::Read | Command::Write => request.length.min(MAX_PAYLOAD.into()) as usize,
         _ => 0,
     }
 }

@@ -66,8 +66,12 @@ pub fn serve(shared: &Shared, stream: &UnixStream, describe: &Describe) -> std::
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = String::new();
-    BufReader::new(stream.take(MOST_BYTES)).read_line(&mut line)?;
+    BufReader::new(stream.take(MOST_BYTES + 1)).read_line(&mut line)?;
+    let long = line.len() as u64 > MOST_BYTES;
     let answer = match line.trim_end() {
+        _ if long => {
+            json!({ "error": format!("the command is longer than {MOST_BYTES} bytes: send it in parts") })
+        }
         "stats" => described(shared, describe),
         "flush" => ask(shared, &[(Command::Flush, 0, 0)]),
         "trim-all" => {

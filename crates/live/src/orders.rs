@@ -3,7 +3,7 @@
 //! `save PATH` saves the state; `fail read|write LBA...` makes logical blocks fail, `fail none` none; `slow FACTOR`,
 //! `age HOURS`, `wear CYCLES` and `readonly` are [`Outside`].
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -100,6 +100,10 @@ fn save(shared: &Shared, path: &str) -> Result<(), String> {
         if engine.is_media(path) {
             return Err(format!("{}: holds the flash of this device; name another file", path.display()));
         }
+        if path.is_file() && !is_state_or_empty(path) {
+            let why = "exists and is not a saved state; remove it, or name another file";
+            return Err(format!("{}: {why}", path.display()));
+        }
         if engine.is_off() {
             return Err("the power is off".into());
         }
@@ -119,6 +123,13 @@ fn save(shared: &Shared, path: &str) -> Result<(), String> {
         file.finish()
     };
     write().map_err(|error: OutputError| error.to_string())
+}
+
+/// Whether a file holds a saved state, or nothing: only such a one is replaced.
+fn is_state_or_empty(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(8).read_to_end(&mut start));
+    read.is_ok() && (start.is_empty() || ftlab_core::sim::is_state(&start))
 }
 
 #[cfg(test)]

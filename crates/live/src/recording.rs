@@ -244,16 +244,26 @@ impl Files {
             number: 0,
             requests: 0,
         };
-        let first = files.name(1);
-        if rotate.is_some() && first.exists() {
+        if let Some(other) = rotate.and_then(|_| files.left()) {
             return Err(LiveError::User(format!(
                 "{}: exists, and numbered files of two recordings would be taken for one: remove them, or name \
                  another file",
-                first.display()
+                other.display()
             )));
         }
         files.next().map_err(|error| LiveError::User(error.to_string()))?;
         Ok(files)
+    }
+
+    /// Returns a numbered file that is there already.
+    fn left(&self) -> Option<PathBuf> {
+        let any = self.path.with_file_name(self.name(1).file_name()?.to_str()?.replacen(".0001", ".*", 1));
+        let found = ftlab_trace::files(any.to_str()?);
+        match found {
+            Ok(files) => files.into_iter().next(),
+            // Some are there, with gaps between them.
+            Err(_) => (1..10_000).map(|number| self.name(number)).find(|name| name.exists()),
+        }
     }
 
     /// Returns the name of the file with this number.

@@ -5,7 +5,9 @@
 //! of a cut", has the format. `persists` may be edited: the device takes up the file when it is opened next, and
 //! removes it.
 
+use std::fs::OpenOptions;
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use ftlab_core::workload::Op;
@@ -18,6 +20,8 @@ const VERSION: u32 = 1;
 #[derive(Serialize, Deserialize)]
 struct Head {
     version: u32,
+    /// Number of the media file's last program or erase.
+    number: u64,
     seed: u64,
     time_ns: u64,
     sectors: Vec<(u64, u64)>,
@@ -65,11 +69,15 @@ pub fn beside(media: &Path) -> PathBuf {
     name.into()
 }
 
-/// Writes the file of a cut at `time_ns` with this seed.
+/// Writes the file of a cut at `time_ns` with this seed; `number` is that of the media file's last program or erase.
 ///
 /// # Errors
-/// The system's error.
-pub fn leave(media: &Path, unflushed: &Unflushed, (time_ns, seed): (u64, u64)) -> io::Result<()> {
+/// The system's error; then there is no file, so that nothing persists but what the flash holds.
+pub fn leave(
+    (media, number): (&Path, u64),
+    unflushed: &Unflushed,
+    (time_ns, seed): (u64, u64),
+) -> io::Result<()> {
     let mut sectors: Vec<(&u64, &Sector)> = unflushed.sectors.iter().collect();
     sectors.sort_unstable_by_key(|(number, _)| **number);
     let described = |write: &Write| Described {
@@ -92,6 +100,7 @@ pub fn leave(media: &Path, unflushed: &Unflushed, (time_ns, seed): (u64, u64)) -
     };
     let head = Head {
         version: VERSION,
+        number,
         seed,
         time_ns,
         sectors: sectors.iter().map(|(number, sector)| (**number, sector.since)).collect(),
@@ -102,29 +111,44 @@ pub fn leave(media: &Path, unflushed: &Unflushed, (time_ns, seed): (u64, u64)) -
     bytes.push(b'\n');
     sectors.iter().for_each(|(_, sector)| bytes.extend_from_slice(&sector.bytes[..]));
     unflushed.writes.iter().for_each(|write| bytes.extend_from_slice(&write.data));
-    let mut file = std::fs::File::create(beside(media))?;
-    file.write_all(&bytes)?;
-    file.sync_all()
+    let path = beside(media);
+    let mut part = path.clone().into_os_string();
+    part.push(".part");
+    let write = || {
+        // Only the owner may read the media file, and this has the same data.
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        std::fs::rename(&part, &path)
+    };
+    write().inspect_err(|_| _ = std::fs::remove_file(&part))
 }
 
-/// Reads the file of a media file; returns what each sector holds, in ascending order, or `None` if there is no file.
+/// Reads the file of a media file whose last program or erase has this number; returns what each sector holds, in
+/// ascending order, or `None` if there is no file.
 ///
 /// # Errors
-/// A message: it cannot be read, or is damaged.
-pub fn read(media: &Path) -> Result<Option<Vec<(u64, Sector)>>, String> {
+/// A message: it cannot be read, is damaged, or is of a later cut.
+pub fn read(media: &Path, last: u64) -> Result<Option<Vec<(u64, Sector)>>, String> {
     let bytes = match std::fs::read(beside(media)) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("cannot read: {}", ftlab_trace::atomic::reason(&error))),
     };
-    parse(&bytes).map(Some)
+    parse(&bytes, last).map(Some)
 }
 
-fn parse(bytes: &[u8]) -> Result<Vec<(u64, Sector)>, String> {
+fn parse(bytes: &[u8], last: u64) -> Result<Vec<(u64, Sector)>, String> {
     let end = bytes.iter().position(|&byte| byte == b'\n').ok_or("damaged: it ends early")?;
     let head: Head = serde_json::from_slice(&bytes[..end]).map_err(|error| format!("damaged: {error}"))?;
     if head.version != VERSION {
         return Err(format!("of version {}, this version of ftlab reads version {VERSION}", head.version));
+    }
+    // It may be earlier: a process may have been killed while it wrote what persists.
+    if head.number > last {
+        return Err("of a later cut than the media file, which may be a copy put back: remove it, or put the file of \
+                    that cut back"
+            .into());
     }
     let mut rest = &bytes[end + 1..];
     let mut take = |count: u64| {

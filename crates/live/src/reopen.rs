@@ -31,11 +31,11 @@ pub fn reopen(
         return Ok(None);
     };
     let refused = |why: String| LiveError::User(format!("{}: {why}", beside.display()));
-    let Some(sectors) = remains::read(path).map_err(refused)? else {
+    let Some(sectors) = remains::read(path, found.last()).map_err(refused)? else {
         return found.bring_up(settings).map(Some);
     };
     if let Some((number, _)) =
-        sectors.last().filter(|last| (last.0 + 1).saturating_mul(512) > settings.user_bytes())
+        sectors.last().filter(|last| last.0.saturating_add(1).saturating_mul(512) > settings.user_bytes())
     {
         return Err(refused(format!("damaged: sector {number} is beyond the end of the device")));
     }

@@ -40,7 +40,7 @@ pub use power::{Cut, Power, Recovered};
 pub use prepare::Prepared;
 use report::{Extent, Sampler};
 pub use start::{run, run_prepared, run_tenants};
-pub use state::{FORMAT, Identity, StateError};
+pub use state::{FORMAT, Identity, StateError, is_state};
 pub use timeline::{Activity, Dispatch, Handling, Track, Tracks};
 
 /// One simulation in progress. It shares nothing with any other.

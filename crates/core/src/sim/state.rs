@@ -21,6 +21,11 @@ use crate::util::codec::{Damage, Decoder, Encoder, MOST_COUNTED};
 /// First bytes of the file. The last two are not text, so that a transfer in text mode damages them.
 const MAGIC: [u8; 8] = *b"ftlab\0\r\n";
 
+/// Whether a saved state begins so.
+pub fn is_state(start: &[u8]) -> bool {
+    start.starts_with(&MAGIC)
+}
+
 /// Number of the format.
 pub const FORMAT: u32 = 14;
 

@@ -97,7 +97,8 @@ impl Engine {
         let Some(supply) = &mut self.supply else { return };
         let (Some(mut unflushed), Some(cut)) = (supply.unflushed.take(), supply.status.cut) else { return };
         unflushed.draw(&mut stream(supply.seed, "unflushed"));
-        if let Err(error) = remains::leave(supply.nand.path(), &unflushed, (cut.time_ns, supply.seed)) {
+        let media = (supply.nand.path(), supply.nand.last());
+        if let Err(error) = remains::leave(media, &unflushed, (cut.time_ns, supply.seed)) {
             supply.fail(&error);
         }
     }

@@ -33,6 +33,12 @@ pub fn load(
     check: bool,
 ) -> Result<Prepared, LiveError> {
     let refused = |why: String| LiveError::User(format!("{}: {why}", path.display()));
+    let beside = crate::remains::beside(path);
+    if beside.exists() {
+        let why =
+            "it says which unflushed writes persist; `ftlab serve --media` takes it up: start that once";
+        return Err(LiveError::User(format!("{}: {why}", beside.display())));
+    }
     let Some(found) = Found::open(path, settings, identity, false)? else {
         return Err(refused("there is no device in it".into()));
     };

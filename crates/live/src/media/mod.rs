@@ -110,6 +110,11 @@ impl Nand {
         Ok(Stored { nand, tape: power.tape, says, payload, identity: identity.clone(), opened: Opened::Made })
     }
 
+    /// Returns the number of the last program or erase.
+    pub fn last(&self) -> u64 {
+        self.number
+    }
+
     /// Returns the file's path.
     pub fn path(&self) -> &Path {
         &self.path

@@ -53,6 +53,11 @@ impl Found {
         Found::open(path, settings, identity, true)
     }
 
+    /// Returns the number of the last program or erase.
+    pub fn last(&self) -> u64 {
+        self.nand.number
+    }
+
     /// Reads the file as [`Found::read`] does; `written` says whether it is going to be written, by this process alone.
     pub(super) fn open(
         path: &Path,

@@ -1,6 +1,10 @@
 //! What happens to cells from outside, while a device runs: data lie for longer, operations take longer.
 
 use super::{Known, Reliability};
+
+/// Data may have lain for this long, ns: 146 years.
+const OLDEST_NS: i64 = i64::MAX / 2;
+
 use crate::config::times;
 use crate::flash::Flash;
 
@@ -8,7 +12,8 @@ impl Reliability {
     /// Lets all data have lain for `age_ns` longer.
     pub(in crate::flash) fn age(&mut self, age_ns: u64) {
         for block in &mut self.blocks {
-            block.begun_ns = block.begun_ns.map(|begun_ns| begun_ns - age_ns as i64);
+            block.begun_ns =
+                block.begun_ns.map(|begun_ns| begun_ns.saturating_sub_unsigned(age_ns).max(-OLDEST_NS));
             block.known = Known::NOTHING;
         }
         self.watch_anew();
