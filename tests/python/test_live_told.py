@@ -225,6 +225,9 @@ def test_a_worn_device_fails_at_last_and_its_health_says_so(tmp_path: Path, cli:
         assert worn["health"]["emmc_ext_csd"]["DEVICE_LIFE_TIME_EST_TYP_A"] in (9, 10)
         cli.ok("ctl", "wear", "100000")
         cli.ok("ctl", "age", "800000")
+        # Regression: beyond what fits in nanoseconds the device died.
+        for _ in range(4):
+            cli.ok("ctl", "age", "876000")
         failed, lost = read()
         assert failed > 0 and lost["health"]["failed"]["reads"] == failed
         assert lost["health"]["media_errors"] >= failed
@@ -275,6 +278,7 @@ def test_wear_outlasts_the_process(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_what_a_device_cannot_be_told(tmp_path: Path, cli: Cli) -> None:
+    Path("other.txt").write_text("mine")
     with served(tmp_path, *DEVICES["page"], "--time", "free"):
         for words, why in (
             (("age", "5"), "choose flash.errors.process"),
@@ -282,6 +286,8 @@ def test_what_a_device_cannot_be_told(tmp_path: Path, cli: Cli) -> None:
             (("wear", "1.5"), "erasures are whole"),
             (("slow",), "write slow FACTOR"),
             (("save", "no/such/directory"), "cannot write"),
+            (("save", "other.txt"), "exists and is not a saved state"),
+            (("fail", "read", *map(str, range(1500))), "longer than 4096 bytes"),
             (("wander",), "holds no command"),
         ):
             refused = cli("ctl", *words)

@@ -300,3 +300,17 @@ fn size(request: &Request) -> usize {
 pub fn prepare(stream: &Stream, patience: Duration) -> std::io::Result<()> {
     stream.set_timeouts(LOOK, patience)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nbd::Flags;
+
+    /// Regression: the charge for a read of 2^64 - 1 bytes overflowed, which ended the device.
+    #[test]
+    fn what_is_refused_is_charged_little() {
+        let request =
+            Request { command: Command::Read, flags: Flags(0), cookie: 0, offset: 0, length: u64::MAX };
+        assert_eq!(size(&request), MAX_PAYLOAD as usize);
+    }
+}

@@ -177,3 +177,16 @@ fn parse(bytes: &[u8], last: u64) -> Result<Vec<(u64, Sector)>, String> {
     }
     Ok(unflushed::contents(sectors.into_iter(), writes.iter()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: a copy of the media file that had been put back took what a later cut had left.
+    #[test]
+    fn what_a_later_cut_has_left_is_refused() {
+        let head = b"{\"version\":1,\"number\":5,\"seed\":0,\"time_ns\":0,\"sectors\":[],\"writes\":[]}\n";
+        assert!(parse(head, 4).is_err_and(|why| why.starts_with("of a later cut")));
+        assert!([5, 6].iter().all(|&last| parse(head, last).is_ok_and(|sectors| sectors.is_empty())));
+    }
+}
