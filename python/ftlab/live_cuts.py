@@ -155,7 +155,7 @@ class Campaign:
     def each(
         self,
         points: Iterable[Point],
-        work: Callable[[Point], tuple[dict[str, Any], int, Failure | None]],
+        work: Callable[[Point], tuple[dict[str, Any], int | None, Failure | None]],
         outcome: Outcome,
         jobs: int,
         told: Callable[[], None],
@@ -344,11 +344,12 @@ class Campaign:
             time.sleep(LOOK_S)
 
 
-def _add(outcome: Outcome, done: dict[str, Any], recovery_ns: int, failure: Failure | None) -> None:
+def _add(outcome: Outcome, done: dict[str, Any], recovery_ns: int | None, failure: Failure | None) -> None:
     outcome.cuts += 1
     outcome.torn_programs += done["torn_programs"]
     outcome.torn_erases += done["torn_erases"]
-    outcome.recoveries_ns.append(recovery_ns)
+    if recovery_ns is not None:
+        outcome.recoveries_ns.append(recovery_ns)
     if failure is not None:
         outcome.failures.append(failure)
 

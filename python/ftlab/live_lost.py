@@ -39,6 +39,7 @@ class Cut:
         self.recent: list[dict[str, Any]] = self._head["recent"]
         """The requests of the last second, oldest first, with ``begin_ns`` and ``end_ns``."""
         self.time_ns: int = self._head["time_ns"]
+        self._unflushed = {write["number"] for write in self.writes}
 
     @staticmethod
     def exists(media: Path) -> bool:
@@ -81,7 +82,8 @@ class Cut:
     def durable_ns(self, event: dict[str, Any]) -> int | None:
         """Returns when a write of the last second was certain to be durable; None if it never was."""
         end_ns = event["end_ns"]
-        if end_ns is None or event["op"] == "flush":
+        # A write that is still unflushed was covered by nothing: a flush after it failed.
+        if end_ns is None or event["op"] == "flush" or event["number"] in self._unflushed:
             return None
         if event["fua"]:
             return int(end_ns)

@@ -31,10 +31,10 @@ class Search:
         outcome = Outcome()
         covered: list[tuple[int, int]] = []
 
-        def work(point: Point) -> tuple[dict[str, Any], int, Failure | None]:
+        def work(point: Point) -> tuple[dict[str, Any], None, Failure | None]:
             done, failure, count = self._all_states(point, most)
             covered.append(count)
-            return done["cut"], 0, failure
+            return done["cut"], None, failure
 
         with suppress(StoppedError), self._campaign.begun(outcome):
             points = [Point(seed + at - 1, request=at) for at in range(1, outcome.requests + 2)]

@@ -53,7 +53,8 @@ def _workload(trace: dict[str, Any]) -> list[str]:
     dropped = {reason: n for reason, n in trace["dropped"].items() if n}
     if dropped:
         lines.append("    dropped: " + ", ".join(f"{count(n)} {reason}" for reason, n in dropped.items()))
-    return lines
+    # Results of earlier versions have none.
+    return lines + [f"    note: {note}" for note in trace.get("notes") or ()]
 
 
 def _benchmark(data: dict[str, Any]) -> list[str]:

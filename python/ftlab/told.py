@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 TOLD_LINE = "# told"
 """The beginning of such a line of a recording in csv."""
@@ -23,7 +24,7 @@ def told_doubts(trace: str) -> list[str]:
     """
     if not trace.endswith(".parquet"):
         return []
-    with open(trace, "rb") as file:
+    with Path(trace).open("rb") as file:
         if file.read(4) != b"PAR1":
             return []
     import polars as pl

@@ -52,6 +52,20 @@ def trace_config(path: str | os.PathLike[str], overrides: list[Override] | None 
     return load_text("trace", _ANY_TRACE, [Override(name, "workload.trace", name), *(overrides or [])])
 
 
+def is_recording(config: Config) -> bool:
+    """Returns whether the trace of a configuration is the recording of a live device, which is replayed
+    dependent unless the user says otherwise.
+    """
+    if config.trace is None:
+        return False
+    given = [
+        Override(config.trace, "workload.trace", config.trace),
+        Override(config.trace, "workload.format", config.format),
+    ]
+    workload = json.loads(load_text("trace", "", given).json())["workload"]
+    return bool(workload["replay"] == "dependent")
+
+
 def trace_info(path: str | os.PathLike[str], **options: Scalar) -> dict[str, Any]:
     """Returns what a trace holds: layout, requests, span, mix of operations, addresses, rates, dropped lines.
 

@@ -382,6 +382,15 @@ def test_wrong_arguments_are_explained(measured: Path, arguments: tuple[str, ...
     assert not (measured / "m.toml").exists()
 
 
+def test_a_model_without_times_is_refused(tmp_path: Path) -> None:
+    text = model(command="0us", latency="0us", read="0us")
+    (tmp_path / "free.toml").write_text(f'{text}transfer = "0us"\ncommand = "0us"\n')
+    table(tmp_path / "drive.csv", [row(1)], [Figures(10_000, 100, None, None, None)])
+    done = Cli(tmp_path)("calibrate", "--measured", "drive.csv", "--check", "free.toml")
+    assert done.returncode == 2, done.stderr
+    assert "drive.csv:2: in the model the requests of this row take no time" in done.stderr
+
+
 def test_a_page_draws_every_job(browser: Any, measured: Path) -> None:
     cli = Cli(measured)
     base = ("calibrate", "start.toml", "--measured", "drive.csv", "--out", "drawn.toml", "--trials", "2")

@@ -105,9 +105,19 @@ def test_a_recording_waits_by_default_and_is_doubted_by_its_times(tmp_path: Path
     assert "--replay dependent" in stated.stderr
     table = cli("compare", "map-plus", "--trace", str(path), "--vary", "host.scheduler=noop,map+")
     assert "is a recording of a live device" in table.stderr
-    # A Parquet file of the same rows is a recording as well, and a csv without latencies is none.
-    ftlab.convert_trace(path, tmp_path / "b.parquet")
+    # A converted copy keeps the completions, but is not a recording any more.
+    note = "is not a recording any more: replay it with --replay dependent"
+    assert note in cli("trace", "convert", str(path), str(tmp_path / "b.parquet")).stderr
+    assert note not in cli("trace", "convert", str(tmp_path / "b.parquet"), str(tmp_path / "c.csv")).stderr
     assert ftlab.run("map-plus", trace=tmp_path / "b.parquet")["config"]["workload"]["replay"] == "open"
+
+
+def test_a_report_says_how_many_completions_are_not_known(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("time_ns,op,offset,size,latency_ns\n0,R,0,4096,1000\n5000,R,4096,4096,\n")
+    told = "    note: 1 request has no recorded completion, so that none waits for it"
+    assert told in cli.ok("run", "map-plus", "--trace", str(path), "--replay", "dependent")
+    assert "note: " not in cli.ok("run", "map-plus", "--trace", str(path))
 
 
 def test_a_trace_without_completions_is_refused(tmp_path: Path, cli: Cli) -> None:

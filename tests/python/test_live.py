@@ -200,6 +200,7 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path, cli: Any) -> None:
             (("--nbd", f"unix:{tmp_path}/file"), "not a socket"),
             (("--nbd", f"unix:{tmp_path}/used.sock"), "another process listens"),
             (("--nbd", "tcp:127.0.0.1:0", "--time", "free", "--speed", "2"), "--speed"),
+            (("--nbd", "tcp:127.0.0.1:0", "--time", "free", "--wait", "awake"), "--wait: under --time free"),
             (("--nbd", "tcp:127.0.0.1:0", "--record", "a.txt"), ".csv or .parquet"),
             ((), "--nbd unix:PATH or --fuse DIR"),
         ):

@@ -20,6 +20,7 @@ import ftlab
 import stores
 from front import Cli
 from ftlab import live_lost
+from ftlab.cli import crash_live
 from live import lacks, need
 
 DRIVE = {"device.precondition": "none", "flash.blocks_per_plane": "32"}
@@ -163,6 +164,8 @@ def test_every_state_of_a_short_program(tmp_path: Path, how: str, requests: int,
     covered = result["cuts"] + flushes * stores.TRANSACTIONS
     assert result["states"] == {"judged": covered, "all": covered}
     assert f"states judged: {covered} of {covered}" in done.stdout
+    # The states are judged on copies, on which no recovery is timed.
+    assert result["recovery"] is None and "recovery" not in done.stdout
 
 
 def test_every_state_finds_what_is_wrong(tmp_path: Path) -> None:
@@ -181,6 +184,20 @@ def test_states_are_all_or_the_likeliest() -> None:
     assert len(set(few)) == 30 and few[0] == (False,) * 20 and few[1] == (True,) * 20
     assert {sum(state) for state in few[2:]} == {1, 19}
     assert list(live_lost.smaller(("11", "01", "0"))) == [("11", "11", "0"), ("11", "01", "1")]
+
+
+def test_a_flush_that_failed_makes_nothing_durable(tmp_path: Path) -> None:
+    """The cut leaves the write among the unflushed ones, though a flush after it has ended."""
+    sizes = {"offset": 0, "length": 512}
+    write = {"number": 1, "op": "write", **sizes, "fua": False, "begin_ns": 0, "end_ns": 10}
+    flush = {"number": 2, "op": "flush", "offset": 0, "length": 0, "fua": False, "begin_ns": 20, "end_ns": 30}
+    kept = {"number": 1, "op": "write", **sizes, "end_ns": 10, "zero": False, "persists": "0"}
+    for unflushed, fate in (([kept], "acknowledged, not flushed, lost"), ([], "durable")):
+        head = {"time_ns": 40, "writes": unflushed, "recent": [write, flush]}
+        (tmp_path / "nand.cut").write_bytes(json.dumps(head).encode() + b"\n")
+        cut = live_lost.Cut(tmp_path / "nand")
+        assert cut.durable_ns(write) == (None if unflushed else 30)
+        assert f"#1 write of 512 B at 0: {fate}" in cut.told()
 
 
 def test_the_cache_is_volatile_unless_it_is_left_out(tmp_path: Path) -> None:
@@ -205,13 +222,30 @@ def test_mistakes_are_explained(cli: Cli) -> None:
         (["--settle", "35"], "a time with its unit, for example 35s"),
         (["--owner", "no-such-user"], "there is no such user"),
         (["--every", "--set", "device.write_buffer=0B"], "no cache whose states"),
+        (["--minimise", "--set", "device.write_buffer_policy=fifo"], "--minimise: there is no cache whose"),
+        (["--seed", "-1"], "--seed -1: with --live, a whole number from 0 to"),
+        (["--seed", str(1 << 64)], "a whole number from 0 to 9223372036854775807"),
         (["--keep", str(STORES.parent)], "is not empty"),
     ]
     for options, says in cases:
         done = cli(*command_of("flushes", *options))
         assert done.returncode == 2 and says in done.stderr, done.stderr
-    alone = cli("crash", "crash", "--minimise")
-    assert alone.returncode == 2 and "belong to --live" in alone.stderr.replace("\n", " ")
+    for options in (["--minimise"], ["--settle", "1s"]):
+        alone = cli("crash", "crash", *options)
+        assert alone.returncode == 2 and "belong to --live" in alone.stderr.replace("\n", " "), options
+
+
+@pytest.mark.parametrize(
+    ("stated", "policy"), [("", "adversarial"), ('"lru"', "lru"), ('"fifo"', "fifo"), ('"sorted"', "sorted")]
+)
+def test_the_policy_of_a_file_stays(tmp_path: Path, stated: str, policy: str) -> None:
+    """Also the default, if the file names it."""
+    key = f"write_buffer_policy = {stated}\n" if stated else ""
+    path = tmp_path / "a.toml"
+    path.write_text(f'preset = "map-plus"\n[device]\nwrite_buffer = "1MiB"\n{key}')
+    resolved, notes = crash_live.volatile(str(path), [])
+    assert json.loads(resolved.json())["device"]["write_buffer_policy"] == policy
+    assert not notes
 
 
 def test_the_owner_of_the_directories(tmp_path: Path) -> None:

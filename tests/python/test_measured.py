@@ -55,6 +55,8 @@ def test_a_run_in_which_nothing_completed_is_left_out(tmp_path: Path) -> None:
             "makes 7900 outstanding requests, but depth x jobs is 8: is mean_us in nano",
         ),
         (("100000,79", "100000,0.079"), "jobs is 8: is mean_us in milliseconds, or iops in thousands?"),
+        # A rate that does not fit its mean; the host's time takes no quarter of a loop.
+        (("100000,79", "74000,79"), "makes 5.846 outstanding requests, but depth x jobs is 8: check all"),
         (("100000,79", "50000,79"), "jobs is 8: is iops that of one job? It is the sum of all jobs"),
         (
             ("4096,4,2", "4096,64,2"),

@@ -132,6 +132,7 @@ def test_top_cuts_no_digits(width: int) -> None:
     after["live"] = {
         **{"time": "free", "speed": 1.0, "simulated_ns": 10**14, "free_blocks": 12_345, "waiting": 100},
         **{"held": 32, "connections": 3, "payload_bytes": 10**9, "lateness": {"count": 0}},
+        **{"failed": {"reads": 0, "writes": 0}, "told": [], "interference": None},
     }
     before = json.loads(json.dumps(after))
     after["trace"] |= {"reads": 123_456_789, "writes": 23_456_789}

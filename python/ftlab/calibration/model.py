@@ -251,10 +251,19 @@ class Rig:
 
 
 def _measured(row: Row, result: Mapping[str, Any]) -> Figures:
-    """Returns the figures of a run's result."""
+    """Returns the figures of a run's result.
+
+    Raises:
+        UserError: the requests took no time, so there is no rate.
+    """
     latency = result["latency"]["read" if OPS[row.op][0] == "100%" else "write"]
     points = latency["percentile_ns"]
     percentiles = [points[name] / 1e3 for name in ("50.000000", "99.000000", "99.900000")]
+    if not latency["mean_ns"]:
+        raise UserError(
+            f"{row.place}: in the model the requests of this row take no time, so they have no rate;"
+            " give flash.read, flash.program or device.latency_* a time"
+        )
     # By Little's law, as fewer requests are outstanding at the end of a run; with the measured number of
     # them, which the host's own time between a completion and the next request makes less than depth x jobs.
     mean_us = latency["mean_ns"] / 1e3

@@ -23,10 +23,11 @@ LEAST_BLOCK, MOST_BLOCK = 512, 1 << 30
 MOST_DEPTH = 1 << 16
 """The largest number of outstanding requests, and of jobs."""
 
-LEAST_BUSY, MOST_BUSY = 0.5, 1.1
+LEAST_BUSY, MOST_BUSY = 0.75, 1.1
 """Limits of iops x mean latency over depth x jobs.
 
-In a closed loop the ratio is 1, less what the host takes between a completion and the next request.
+In a closed loop the ratio is 1, less what the host takes between a completion and the next request: 0.96
+at least in all rows of `examples/drives`.
 """
 
 _CUT = 60

@@ -148,10 +148,11 @@ def crash(
         wanted = crash_live.Wanted(cuts, seed, jobs or 1, keep, minimise, every)
         crash_live.run(config, settings, flags, json_path, programs, wanted)
         return
-    if command or check_command or setup_command or fuse or jobs or keep or minimise or every or owner:
+    settles = context.get_parameter_source("settle") is not click.core.ParameterSource.DEFAULT
+    if any((*command, check_command, setup_command, fuse, jobs, keep, minimise, every, owner, settles)):
         raise UserError(
-            "a command, its setup and check, --fuse, --jobs, --keep, --minimise, --every and --owner belong"
-            " to --live"
+            "a command, its setup and check, --fuse, --jobs, --keep, --minimise, --every, --owner and"
+            " --settle belong to --live"
         )
     for option in ("cuts", "operations"):
         if at and context.get_parameter_source(option) is not click.core.ParameterSource.DEFAULT:

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from ftlab import _core
 from ftlab._core import Config, UserError
 from ftlab.cli import options
 from ftlab.cli.stopping import Asked, asked_to_stop
-from ftlab.configs import Override, load
+from ftlab.configs import Override, file_name, keys, load
 from ftlab.live_cuts import Campaign, Failure, Outcome, Programs
 from ftlab.live_search import Search
 from ftlab.outputs import write_stdout
@@ -30,6 +31,8 @@ FAULT = 1
 CACHE = "1MiB"
 """The volatile cache of a device whose configuration has none."""
 BUFFER = "device.write_buffer"
+MOST_SEED = (1 << 63) - 1
+"""The largest seed of a first cut; those of the others are counted from it on, in 64 bits."""
 
 
 class Wanted(NamedTuple):
@@ -72,6 +75,30 @@ def seconds(text: str) -> float:
     return ns / 1e9
 
 
+def seed_of(text: str | None) -> int:
+    """Returns the seed of the first cut.
+
+    Raises:
+        UserError: it is not a number, or out of range.
+    """
+    try:
+        seed = int(text or "1")
+    except ValueError:
+        seed = -1
+    if not 0 <= seed <= MOST_SEED:
+        raise UserError(f"--seed {text}: with --live, a whole number from 0 to {MOST_SEED}")
+    return seed
+
+
+def _states_policy(config: str, policy: str) -> bool:
+    """Returns whether a configuration that resolves to this policy of the buffer names it itself."""
+    if policy != keys()[f"{BUFFER}_policy"]["default"]:
+        return True
+    # A resolved configuration does not tell a default from the same value in a file.
+    stated = json.loads(_core.read_toml(config, "a configuration")) if file_name(config) else {}
+    return "write_buffer_policy" in stated.get("device", {})
+
+
 def volatile(config: str, user: list[Override]) -> tuple[Config, list[str]]:
     """Resolves the configuration of a device whose cache is volatile, as drives' caches are, and on which a
     cut loses what its seed draws; returns it with notes on what the user did not ask for.
@@ -89,7 +116,7 @@ def volatile(config: str, user: list[Override]) -> tuple[Config, list[str]]:
     if device["power_loss_protection"] and "device.power_loss_protection" not in given:
         added.append(Override("--live", "device.power_loss_protection", "false"))
         notes.append("device.power_loss_protection is false here: the cache is volatile")
-    if f"{BUFFER}_policy" not in given:
+    if f"{BUFFER}_policy" not in given and not _states_policy(config, device["write_buffer_policy"]):
         added.append(Override("--live", f"{BUFFER}_policy", "adversarial"))
     return load(config, [*added, *user]), notes
 
@@ -105,25 +132,23 @@ def run(
     """Cuts the power under the user's own program, and reports."""
     if not programs.command:
         raise UserError("which command? ftlab crash CONFIG --live -- COMMAND")
-    try:
-        seed = int(wanted.seed or "1")
-    except ValueError:
-        raise UserError(f"--seed {wanted.seed}: with --live, a number") from None
+    seed = seed_of(wanted.seed)
     resolved, notes = volatile(config, options.overrides(settings, flags))
     options.say_notes(resolved)
     for note in notes:
         click.echo(f"note: {note}", err=True)
     buffer = json.loads(resolved.json())["device"]
     drawn = quantity(buffer["write_buffer"]) != 0 and buffer["write_buffer_policy"] == "adversarial"
-    if wanted.every and not drawn:
+    if (wanted.every or wanted.minimise) and not drawn:
+        option = "--every" if wanted.every else "--minimise"
         raise UserError(
-            "--every: there is no cache whose states could be chosen; leave device.write_buffer* out"
+            f"{option}: there is no cache whose states could be chosen; leave device.write_buffer* out"
         )
     output = options.json_output(json_path)
     keep = None if wanted.keep is None else _directory(wanted.keep)
     outcome = _searched(lambda ended: _outcome(Campaign(resolved, programs, ended, keep), seed, wanted))
     least = None
-    if wanted.minimise and drawn and outcome.failures:
+    if wanted.minimise and outcome.failures:
         failure = outcome.failures[0]
         least = _searched(lambda ended: Search(Campaign(resolved, programs, ended)).minimise(failure))
     result = _result(resolved, programs, seed, outcome, least)
@@ -194,7 +219,7 @@ def _result(
         "states": outcome.states and dict(zip(("judged", "all"), outcome.states, strict=True)),
         "torn_programs": outcome.torn_programs,
         "torn_erases": outcome.torn_erases,
-        "recovery": {"mean_ns": round(sum(took) / len(took)) if took else 0, "max_ns": max(took, default=0)},
+        "recovery": {"mean_ns": round(sum(took) / len(took)), "max_ns": max(took)} if took else None,
         "failures": [plain(failure) for failure in outcome.failures],
         "least": least and plain(least),
     }
@@ -202,8 +227,11 @@ def _result(
 
 def _report(result: dict[str, Any]) -> str:
     """Returns the result as text."""
-    mean, longest = result["recovery"]["mean_ns"], result["recovery"]["max_ns"]
-    states = result["states"]
+    took, states = result["recovery"], result["states"]
+    recovery = (
+        took
+        and f"  time of a recovery: mean {duration(took['mean_ns'])}, longest {duration(took['max_ns'])}\n"
+    )
     covered = states and f"  states judged: {count(states['judged'])} of {count(states['all'])}\n"
     return (
         f"{shlex.join(result['command'])}: {count(result['cuts'])} power cuts from seed {result['seed']} on,"
@@ -212,7 +240,7 @@ def _report(result: dict[str, Any]) -> str:
         f" {count(result['requests'])} writes, trims and flushes\n"
         f"{covered or ''}"
         f"  torn: {count(result['torn_programs'])} programs, {count(result['torn_erases'])} erases\n"
-        f"  time of a recovery: mean {duration(mean)}, longest {duration(longest)}\n"
+        f"{recovery or ''}"
     )
 
 

@@ -144,6 +144,8 @@ def serve(
         raise UserError("serve it where? --nbd unix:PATH or --fuse DIR")
     if speed is not None and time_ == "free":
         raise UserError("--speed: under --time free no wall clock is kept; leave one of the two out")
+    if wait != "auto" and time_ == "free":
+        raise UserError("--wait: under --time free nothing is waited for; leave one of the two out")
     if streams is not None and not addresses:
         raise UserError("--streams: only clients of NBD choose a stream; add --nbd, or leave it out")
     safe = [Override("--media", "ftl.power_safe", "true")] if media else []

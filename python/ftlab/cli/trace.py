@@ -84,7 +84,14 @@ def convert(source: str, target: str, settings: tuple[str, ...], **flags: str | 
     """Convert a trace to ftlab's own .csv or .parquet."""
     from ftlab import traces
 
-    _convert(traces.trace_config(source, options.overrides(settings, flags)), target)
+    config = traces.trace_config(source, options.overrides(settings, flags))
+    _convert(config, target)
+    if traces.is_recording(config):
+        click.echo(
+            "note: the copy keeps completions, but is not a recording any more: replay it with --replay"
+            " dependent",
+            err=True,
+        )
 
 
 @trace.command()

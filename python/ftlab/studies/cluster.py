@@ -360,5 +360,8 @@ def _trace(config: Config) -> Trace | None:
     if config.trace is None:
         return None
     if len(trace_files(config.trace)) > 1:
-        raise UserError(f"{config.trace}: a cluster takes one file: `ftlab trace convert` makes one")
+        raise UserError(
+            f"{config.trace}: a cluster takes one file: `ftlab trace convert` makes one"
+            " (of a recording a copy that is to be replayed with --replay dependent)"
+        )
     return Trace(config.trace, Path(config.trace).stat().st_size, content(config.trace))
