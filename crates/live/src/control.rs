@@ -22,6 +22,8 @@ use crate::shared::Shared;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of the longest command.
 const MOST_BYTES: u64 = 4096;
+/// Bytes that are read of a command that is longer, so that its sender gets the answer.
+const MOST_READ: u64 = 1 << 20;
 /// Bytes of each trim that `trim-all` consists of.
 const TRIM_BYTES: u64 = 1 << 30;
 
@@ -66,7 +68,7 @@ pub fn serve(shared: &Shared, stream: &UnixStream, describe: &Describe) -> std::
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = String::new();
-    BufReader::new(stream.take(MOST_BYTES + 1)).read_line(&mut line)?;
+    BufReader::new(stream.take(MOST_READ)).read_line(&mut line)?;
     let long = line.len() as u64 > MOST_BYTES;
     let answer = match line.trim_end() {
         _ if long => {
