@@ -73,7 +73,7 @@ impl Source for Random {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
-        if self.state & 63 == 0 || self.left % 256 == 0 {
+        if self.state & 63 == 0 || self.left.is_multiple_of(256) {
             self.time_ns += 40_000_000;
         }
         let op = match self.state >> 8 & 15 {
