@@ -160,6 +160,9 @@ proptest! {
         if ftlab_core::device::sched::check(&all).is_err() {
             all.device.scheduler = "direct".into();
         }
+        if steps.len().is_multiple_of(2) {
+            all.ftl.slc_fold_idle_ns = None;
+        }
         let (report, rows) = checked(&all, trace(&all, &steps));
         prop_assert_eq!(rows.len(), steps.len());
         let used = &report.utilization;
@@ -167,8 +170,9 @@ proptest! {
             prop_assert!(*busy_ns <= report.elapsed_ns);
         }
         // If nothing overlaps within a die, dies are busy for exactly as long as flash operations and suspensions take;
-        // what is being rewritten when the run ends counts only up to that moment.
-        let ends = all.ftl.refresh.is_none();
+        // what is being rewritten or folded when the run ends counts only up to that moment.
+        let folds = all.ftl.slc_cache.is_some() && all.ftl.slc_fold_idle_ns.is_some();
+        let ends = all.ftl.refresh.is_none() && !folds;
         if ends && options.multi_plane == MultiPlane::Off && !options.cache_read && !options.cache_program {
             let busy: u64 = if options.interleave { &used.die_busy_ns } else { &used.chip_busy_ns }.iter().sum();
             let suspended = (report.parallel.suspensions.program + report.parallel.suspensions.erase)
