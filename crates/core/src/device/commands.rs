@@ -37,8 +37,16 @@ impl Device {
         self.enter(id, now_ns, pool, ftl, done);
     }
 
-    /// Takes a request into the write buffer, if there is one, or into the queue.
-    fn enter(&mut self, id: u32, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
+    /// Takes a request into the write buffer, if there is one, or into the queue; returns whether anything can begin
+    /// because of it.
+    fn enter(
+        &mut self,
+        id: u32,
+        now_ns: u64,
+        pool: &mut Pool,
+        ftl: &impl Running,
+        done: &mut Vec<u32>,
+    ) -> bool {
         let Device { buffer: Some(buffer), tape, moves, .. } = self else { return self.join(id, pool, ftl) };
         if pool[id].mark.reads_map() {
             return self.join(id, pool, ftl);
@@ -48,10 +56,11 @@ impl Device {
             notes.come();
         }
         let taken = buffer.take(id, &pool[id], now_ns, ftl, |lpn| notes.page(lpn, ftl));
-        self.go_on(id, taken, now_ns, pool, ftl, done);
+        let reads_ahead = buffer.reads_ahead();
+        self.go_on(id, taken, now_ns, pool, ftl, done) || reads_ahead
     }
 
-    /// Does what the write buffer has decided about a request.
+    /// Does what the write buffer has decided about a request; returns whether anything can begin because of it.
     fn go_on(
         &mut self,
         id: u32,
@@ -60,9 +69,9 @@ impl Device {
         pool: &mut Pool,
         ftl: &impl Running,
         done: &mut Vec<u32>,
-    ) {
+    ) -> bool {
         match taken {
-            Taken::ToQueue => self.join(id, pool, ftl),
+            Taken::ToQueue => return self.join(id, pool, ftl),
             Taken::Waits => {}
             Taken::Answered | Taken::Refused => {
                 if let (Op::Read, Some(moves)) = (pool[id].op, &self.moves) {
@@ -77,12 +86,15 @@ impl Device {
                 self.answer(id, now_ns, pool, done);
             }
         }
+        true
     }
 
-    /// Takes a request that does not come straight from the host into the queue.
+    /// Takes a request that does not come straight from the host into the queue; returns whether a request may issue.
     #[inline(never)] // `Waiting::accept` is long
-    fn join(&mut self, id: u32, pool: &mut Pool, ftl: &impl Running) {
+    fn join(&mut self, id: u32, pool: &mut Pool, ftl: &impl Running) -> bool {
+        let waits = self.waiting.sched.waits(&self.array);
         self.waiting.accept(id, pool, &self.array, ftl);
+        !waits
     }
 
     /// Answers a request of the host, by way of the controller if there is one.
@@ -110,7 +122,7 @@ impl Device {
     }
 
     /// Lets commands that are due at `now_ns` go through write buffer and controller, if there are any. Returns whether
-    /// one has left the controller, or was due in the write buffer.
+    /// anything can begin because of it.
     #[inline(always)] // called in one place
     pub fn go_through(
         &mut self,
@@ -130,13 +142,13 @@ impl Device {
             self.go_on(id, taken, now_ns, pool, ftl, done);
         }
         while let Some(leaves) = self.controller.as_mut().and_then(|at| at.advance(now_ns, pool)) {
-            any |= leaves.is_some();
             match leaves {
                 None => {}
-                Some(Leaves::ToQueue(id)) => self.enter(id, now_ns, pool, ftl, done),
+                Some(Leaves::ToQueue(id)) => any |= self.enter(id, now_ns, pool, ftl, done),
                 Some(Leaves::Answered(id)) => {
                     self.held -= 1;
                     done.push(id);
+                    any = true;
                 }
             }
         }

@@ -170,8 +170,10 @@ pub struct Controller {
     /// directions.
     link: [Server; 2],
     cores: Vec<Server>,
-    /// Events to come, by time; of equal times the one that was found first. Most events are found in this order.
-    events: VecDeque<Event>,
+    /// Events, of which those from the index `first` on are to come, by time; of equal times the one that was found first.
+    /// Most events are found in this order.
+    events: Vec<Event>,
+    first: usize,
     /// How long a core works on a command and on each of its logical pages, ns: for a write, and for any other command.
     core_times_ns: [[u64; 2]; 2],
     /// A number of bytes, and how long their transfer holds the link, ns: most commands are as long as others.
@@ -191,7 +193,8 @@ impl Controller {
                 settings: settings.clone(),
                 link: [Server::default(); 2],
                 cores: vec![Server::default(); settings.cores as usize],
-                events: VecDeque::with_capacity(256),
+                events: Vec::with_capacity(256),
+                first: 0,
                 core_times_ns: [Op::Write, Op::Read].map(|op| settings.core_times_ns(op)),
                 transfer: (0, 0),
                 spent: Spent::default(),
@@ -203,7 +206,7 @@ impl Controller {
     /// Returns when the next command reaches its next stage, ns, or [`NEVER`].
     #[inline]
     pub fn next_ns(&self) -> u64 {
-        self.events.front().map_or(NEVER, |event| event.at_ns)
+        self.events.get(self.first).map_or(NEVER, |event| event.at_ns)
     }
 
     /// Returns the time that commands have spent in the controller and at the link.
@@ -260,10 +263,8 @@ impl Controller {
     /// Lets the next command that is due go on. Returns `None` if none is due; otherwise where the command goes if it
     /// leaves the controller, or `Some(None)` if it stays.
     pub fn advance(&mut self, now_ns: u64, pool: &Pool) -> Option<Option<Leaves>> {
-        if self.next_ns() > now_ns {
-            return None;
-        }
-        let Event { id, stage, .. } = self.events.pop_front()?;
+        let &Event { id, stage, .. } = self.events.get(self.first).filter(|event| event.at_ns <= now_ns)?;
+        self.first += 1;
         let of = &pool[id];
         Some(match stage {
             Stage::Core => self.work_on(id, of, now_ns).then_some(Leaves::ToQueue(id)),
@@ -277,6 +278,7 @@ impl Controller {
     /// Forgets all commands.
     pub fn forget(&mut self) {
         self.events.clear();
+        self.first = 0;
     }
 
     /// Returns how long the transfer of `bytes` holds the link, ns.
@@ -289,24 +291,23 @@ impl Controller {
 
     /// Lets a command reach a stage at a time, ns.
     fn at(&mut self, at_ns: u64, id: u32, stage: Stage) {
-        let mut place = self.events.len();
-        self.events.push_back(Event { at_ns, id, stage });
-        let least = place.saturating_sub(NEAR);
-        while place > least && self.events[place - 1].at_ns > at_ns {
-            self.events.swap(place - 1, place);
+        if self.first == self.events.len() || self.events.len() == self.events.capacity() {
+            self.events.drain(..std::mem::take(&mut self.first));
+        }
+        let event = Event { at_ns, id, stage };
+        self.events.push(event);
+        let line = &mut self.events[self.first..];
+        let mut place = line.len() - 1;
+        if place > NEAR && line[place - NEAR].at_ns > at_ns {
+            let to = line[..place].partition_point(|other| other.at_ns <= at_ns);
+            line.copy_within(to..place, to + 1);
+            place = to;
+        }
+        while place > 0 && line[place - 1].at_ns > at_ns {
+            line[place] = line[place - 1];
             place -= 1;
         }
-        if place == least && place > 0 {
-            self.put_far(place);
-        }
-    }
-
-    /// Moves an event to its place among those before it, which may be many.
-    #[cold]
-    fn put_far(&mut self, from: usize) {
-        let Some(event) = self.events.remove(from) else { return };
-        let place = self.events.partition_point(|other| other.at_ns <= event.at_ns);
-        self.events.insert(place, event);
+        line[place] = event;
     }
 
     /// Occupies a direction of the link for `ns` nanoseconds; returns when the transfer ends.

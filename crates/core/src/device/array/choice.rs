@@ -270,14 +270,14 @@ impl Overlap {
 
     /// Returns an unfinished step that the given step waits for, if there is one.
     fn awaited(&self, frame: &Frame, lun: u32, slot: u32) -> Option<u32> {
-        let queued = &frame.steps[slot];
+        let step = &frame.steps[slot].step;
         // Programs and erasures of a block begin in the order of emission anyway; with cached programs, the next one
         // begins before the last has ended.
-        let reads = queued.step.operation == Operation::Read;
+        let reads = step.operation == Operation::Read;
         let change = if reads { self.extras[slot as usize].change } else { NO_STEP };
-        let mut waits = [queued.after, queued.needs, change].into_iter();
+        let mut waits = frame.steps.awaited_by(slot).into_iter().chain([change]);
         let awaited = waits.find(|&wanted| frame.steps.unfinished(wanted)).map(|(awaited, _)| awaited);
-        match queued.step.settled {
+        match step.settled {
             0 => awaited,
             settled => awaited.or_else(|| self.unsettled(frame, lun, settled)),
         }

@@ -26,6 +26,8 @@ pub(super) struct Frame {
     pub busy: Bits,
     /// Number of times that a LUN ran out of work.
     pub rests: u64,
+    /// Number of times that a LUN ran out of work, or the FTL worked for itself.
+    pub changes: u64,
     /// Number of unfinished steps.
     pub active: u32,
     /// Busy time of each chip; empty if the busy times of the LUNs are enough.
@@ -74,6 +76,7 @@ impl Frame {
             stalled: VecDeque::with_capacity(dies as usize),
             busy: Bits::new(luns as usize),
             rests: 0,
+            changes: 0,
             active: 0,
             chips: vec![Busy::default(); chips as usize],
             kept: None,
@@ -106,6 +109,7 @@ impl Frame {
     pub fn rest(&mut self, lun: u32) {
         self.busy.clear(lun);
         self.rests += 1;
+        self.changes += 1;
     }
 
     /// Records a span of work on a step, if spans are recorded.

@@ -57,6 +57,18 @@ impl Array {
         self.frame.rests
     }
 
+    /// Notes that the FTL has worked for itself, so that requests may now go to other LUNs.
+    pub fn stir(&mut self) {
+        self.frame.changes += 1;
+    }
+
+    /// Returns a number; while it stays the same, nothing issues, and no operations overlap, a request that found no LUN
+    /// to take it finds none.
+    #[inline]
+    pub fn changes(&self) -> u64 {
+        self.frame.changes
+    }
+
     /// Whether no LUN has work.
     #[inline]
     pub fn all_idle(&self) -> bool {

@@ -28,15 +28,15 @@ mod suspension;
 mod used;
 
 use crate::device::settings::Settings;
+use crate::flash::Work;
 use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
 use crate::flash::settings::BusOrder;
-use crate::flash::{Step, Work};
 use crate::util::NONE;
 use crate::workload::tenants::Class;
 use frame::Frame;
 use overlap::Overlap;
 pub use state::Overlaps;
-use steps::Queued;
+use steps::{Queued, Stored};
 pub use steps::{Span, Stage};
 pub use used::Used;
 
@@ -104,6 +104,7 @@ impl Array {
         let least_ns = flash.read.least().min(flash.program.least()).min(flash.erase_ns);
         let chips = if plain { 0 } else { flash.chips() };
         let mut frame = Frame::new(sizes, chips, flash.bus == BusOrder::CommandsFirst);
+        frame.steps.in_order = !overlaps;
         if !settings.ftl.power_safe && settings.reclaim_luns() > 1 {
             // Nothing but the copies from a superblock is waited for.
             frame.settles = settings.reclaim_luns();
@@ -179,8 +180,7 @@ impl Array {
     /// Begins the step at the head of a LUN's queue, unless it has to wait for another step.
     #[inline(always)] // for every step
     fn begin(&mut self, lun: u32, now_ns: u64) {
-        let Queued { step, after, needs, .. } = &self.frame.steps[self.luns[lun as usize].head];
-        let waits = after.0 & needs.0 != NONE || step.settled != 0;
+        let &Queued { step, waits, .. } = &self.frame.steps[self.luns[lun as usize].head];
         self.begin_step(lun, waits, [step.in_ns, step.cell_ns, step.out_ns], now_ns);
     }
 
@@ -204,7 +204,7 @@ impl Array {
     #[inline(never)] // keeps the path of all other steps short
     fn begin_folded(&mut self, lun: u32, now_ns: u64) {
         let Lun { head, channel, .. } = self.luns[lun as usize];
-        let Step { cell_ns, out_ns, folded, ends_on_bus, .. } = self.frame.steps[head].step;
+        let Stored { cell_ns, out_ns, folded, ends_on_bus, .. } = self.frame.steps[head].step;
         if !folded {
             return self.work_cells(lun, cell_ns, now_ns);
         }
@@ -222,11 +222,12 @@ impl Array {
     #[inline(never)] // keeps the path of all other steps short
     fn stalls(&mut self, lun: u32) -> bool {
         let steps = &self.frame.steps;
-        let Queued { step, after, needs, .. } = &steps[self.luns[lun as usize].head];
-        let mut awaited =
-            [*after, *needs].into_iter().find(|&wanted| steps.unfinished(wanted)).map(|(slot, _)| slot);
-        if awaited.is_none() && step.settled != 0 {
-            awaited = self.unsettled(lun, step.settled);
+        let head = self.luns[lun as usize].head;
+        let mut wanted = steps.awaited_by(head).into_iter();
+        let mut awaited = wanted.find(|&wanted| steps.unfinished(wanted)).map(|(slot, _)| slot);
+        let settled = steps[head].step.settled;
+        if awaited.is_none() && settled != 0 {
+            awaited = self.unsettled(lun, settled);
         }
         if let Some(awaited) = awaited {
             self.frame.steps[awaited].awaited = true;
@@ -354,6 +355,8 @@ impl Array {
             state.phase = Phase::Idle;
             self.frame.rest(lun);
         } else {
+            // By the time it is its turn, it is at hand.
+            self.frame.steps.fetch(self.frame.steps[behind].behind);
             self.begin(lun, now_ns);
         }
         if awaited {

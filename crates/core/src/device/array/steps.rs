@@ -1,7 +1,7 @@
 //! The steps in the device, by slot, and which of them wait for which.
 
-use crate::flash::{Label, Step};
-use crate::util::NONE;
+use crate::flash::{Cause, Label, Operation, Step};
+use crate::util::{NONE, memory};
 
 /// A slot and the version it had, which identify a step. Once the slot has another version, the step has finished.
 pub(super) type Reference = (u32, u32);
@@ -12,19 +12,36 @@ pub(super) type Owner = (u32, Option<u16>);
 /// A reference to no step.
 pub(super) const NO_STEP: Reference = (NONE, 0);
 
-/// A step in a queue.
+/// What is kept of a [`Step`].
 #[derive(Clone, Copy, Debug)]
+pub(super) struct Stored {
+    pub lun: u32,
+    pub page: u32,
+    pub loads: u32,
+    pub number: u32,
+    pub settled: u32,
+    pub operation: Operation,
+    pub cause: Cause,
+    pub folded: bool,
+    pub ends_on_bus: bool,
+    pub in_ns: u64,
+    pub cell_ns: u64,
+    pub out_ns: u64,
+}
+
+/// A step in a queue. It takes a cache line, since a device may have thousands of steps, and each has gone cold by the
+/// time it is taken up again.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(super) struct Queued {
-    pub step: Step,
+    pub step: Stored,
     pub owner: u32,
     pub behind: u32,
     /// The slot's version, which grows when the slot is freed, so that a reference to a finished step can be
     /// recognized.
     version: u32,
-    /// The step that this one waits for.
-    pub after: Reference,
-    /// The step whose load this one needs.
-    pub needs: Reference,
+    /// Whether the step may have to wait for others.
+    pub waits: bool,
     /// Whether another step waits for this one.
     pub awaited: bool,
 }
@@ -33,20 +50,31 @@ pub(super) struct Queued {
 #[derive(Clone, Debug)]
 pub(super) struct Steps {
     steps: Vec<Queued>,
+    /// For each slot whose step may have to wait, the steps that it waits for: the one that it follows, and the one whose
+    /// load it needs; as long as the last of these slots requires.
+    wanted: Vec<[Reference; 2]>,
     free: Vec<u32>,
     /// Loads in progress: the number of each, and the slot of its step.
     loads: Vec<(u32, u32)>,
     /// Slots of the steps being started, by index in their [`Work`](crate::flash::Work).
     started: Vec<u32>,
+    /// Whether each LUN runs its steps in the order of emission.
+    pub in_order: bool,
 }
+
+/// Number of chained steps to come for which the slots are loaded into the CPU cache.
+const AHEAD: usize = 8;
 
 impl Steps {
     pub fn new() -> Steps {
         Steps {
-            steps: Vec::with_capacity(1024),
+            // Room that is not used takes no memory, but to make more means to copy all steps.
+            steps: Vec::with_capacity(1 << 16),
+            wanted: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
             loads: Vec::with_capacity(1024),
             started: Vec::with_capacity(1024),
+            in_order: false,
         }
     }
 
@@ -63,11 +91,10 @@ impl Steps {
     pub fn store(&mut self, step: &Step, [in_ns, cell_ns, out_ns]: [u64; 3], owner: u32) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| self.grow(step));
         let queued = &mut self.steps[slot as usize];
-        queued.step = Step { in_ns, cell_ns, out_ns, after: NONE, needs: 0, ..*step };
-        (queued.owner, queued.behind, queued.awaited) = (owner, NONE, false);
-        (queued.after, queued.needs) = (NO_STEP, NO_STEP);
+        queued.step = Stored::of(step, [in_ns, cell_ns, out_ns]);
+        (queued.owner, queued.behind, queued.waits, queued.awaited) = (owner, NONE, false, false);
         self.started.push(slot);
-        if step.after != NONE || step.needs | step.loads != 0 {
+        if step.after != NONE || step.needs | step.loads | step.settled != 0 {
             self.link(slot, step);
         }
         slot
@@ -76,26 +103,45 @@ impl Steps {
     /// Notes which steps a new step waits for, and that others may wait for its load.
     #[inline(never)] // keeps the path of all other steps short
     fn link(&mut self, slot: u32, step: &Step) {
+        // Steps of a chain come one after another, and their slots have not been used for long.
+        memory::fetch(
+            &self.steps,
+            self.free.iter().nth_back(AHEAD).map_or(usize::MAX, |&slot| slot as usize),
+        );
         let after = match step.after {
             NONE => NO_STEP,
             index => self.reference(self.started[index as usize]),
         };
+        // Once a step is at the head of its LUN, the one before it in the LUN has finished.
+        let sure = |at: u32| self.in_order && at != NONE && self.steps[at as usize].step.lun == step.lun;
+        let after = if sure(after.0) { NO_STEP } else { after };
         let needs = match self.loads.iter().find(|&&(number, _)| number == step.needs) {
             Some(&(_, loading)) if step.needs != 0 => self.reference(loading),
             _ => NO_STEP,
         };
-        let queued = &mut self.steps[slot as usize];
-        (queued.after, queued.needs) = (after, needs);
+        if after.0 & needs.0 != NONE || step.settled != 0 {
+            self.steps[slot as usize].waits = true;
+            self.want(slot, [after, needs]);
+        }
         if step.loads > 0 {
             self.loads.push((step.loads, slot));
         }
     }
 
+    /// Notes the steps that the one in a slot waits for.
+    fn want(&mut self, slot: u32, wanted: [Reference; 2]) {
+        if self.wanted.len() <= slot as usize {
+            self.wanted.resize(self.steps.len(), [NO_STEP; 2]);
+        }
+        self.wanted[slot as usize] = wanted;
+    }
+
     /// Makes another slot and returns it.
     #[cold]
     fn grow(&mut self, step: &Step) -> u32 {
-        let (step, owner, behind, awaited) = (*step, NONE, NONE, false);
-        self.steps.push(Queued { step, owner, behind, version: 0, after: NO_STEP, needs: NO_STEP, awaited });
+        let step = Stored::of(step, [0; 3]);
+        let (owner, behind, version, waits, awaited) = (NONE, NONE, 0, false, false);
+        self.steps.push(Queued { step, owner, behind, version, waits, awaited });
         self.free.reserve(self.steps.len());
         self.steps.len() as u32 - 1
     }
@@ -117,8 +163,20 @@ impl Steps {
         slot != NONE && self.steps[slot as usize].version == version
     }
 
-    /// Ends a step and frees its slot, where it stays readable until another step is stored there.
+    /// Returns the steps that a step waits for: the one that it follows, and the one whose load it needs.
     #[inline]
+    pub fn awaited_by(&self, slot: u32) -> [Reference; 2] {
+        if self.steps[slot as usize].waits { self.wanted[slot as usize] } else { [NO_STEP; 2] }
+    }
+
+    /// Begins to load a step, if there is one, into the CPU cache.
+    #[inline(always)]
+    pub fn fetch(&self, slot: u32) {
+        memory::fetch(&self.steps, slot as usize);
+    }
+
+    /// Ends a step and frees its slot, where it stays readable until another step is stored there.
+    #[inline(always)] // for every step
     pub fn finish(&mut self, slot: u32) -> &Queued {
         let queued = &mut self.steps[slot as usize];
         queued.version = queued.version.wrapping_add(1);
@@ -128,6 +186,27 @@ impl Steps {
         }
         self.free.push(slot);
         queued
+    }
+}
+
+impl Stored {
+    #[inline(always)] // for every step
+    fn of(step: &Step, [in_ns, cell_ns, out_ns]: [u64; 3]) -> Stored {
+        let Step { lun, page, loads, number, settled, operation, cause, folded, ends_on_bus, .. } = *step;
+        Stored {
+            lun,
+            page,
+            loads,
+            number,
+            settled,
+            operation,
+            cause,
+            folded,
+            ends_on_bus,
+            in_ns,
+            cell_ns,
+            out_ns,
+        }
     }
 }
 

@@ -18,6 +18,11 @@ impl Buffer {
         self.order.next_list(hurried, &mut self.pages)
     }
 
+    /// Calls `visit` with the next `count` pages of a list, or all of them.
+    pub fn each_next(&self, list: u32, count: u32, mut visit: impl FnMut(u32)) {
+        self.order.next(list, &self.pages).take(count as usize).for_each(|id| visit(self.pages.key(id)));
+    }
+
     /// Takes the next page from a list, to be handed to the FTL.
     pub fn destage(&mut self, list: u32) -> Option<Destaged> {
         let id = self.order.pop(list, &mut self.pages)?;

@@ -126,6 +126,12 @@ impl Order {
         }
     }
 
+    /// Returns the pages of a list, oldest first.
+    pub fn next(&self, list: u32, pages: &Lru<Kept>) -> impl Iterator<Item = u32> {
+        let some = |id: u32| (id != NONE).then_some(id);
+        std::iter::successors(some(self.ready[list as usize].tail), move |&id| some(pages.newer(id)))
+    }
+
     /// Removes and returns the oldest page of a list, which is now on its way to the flash.
     pub fn pop(&mut self, list: u32, pages: &mut Lru<Kept>) -> Option<u32> {
         let id = self.ready[list as usize].tail;

@@ -49,6 +49,11 @@ impl Buffer {
         }
     }
 
+    /// Whether reads may cause pages to be read ahead.
+    pub fn reads_ahead(&self) -> bool {
+        self.ahead.is_some()
+    }
+
     /// Returns the next pages to be read ahead, which are on their way from now on.
     pub fn next_ahead(&mut self) -> Option<Pages> {
         let Buffer { ahead, pages, reads, .. } = self;

@@ -13,7 +13,7 @@ use crate::device::buffer::Buffer;
 use crate::device::settings::Settings;
 use crate::flash::media::DESTAGED;
 use crate::flash::moves::Move;
-use crate::ftl::Serve;
+use crate::ftl::{Locate, LookUp, Serve};
 use crate::workload::Op;
 
 pub type Keys = ();
@@ -41,6 +41,9 @@ impl Task for Destage {
         // All that can begin must begin now: at how many instants this is called depends on whether activity is shown.
         while buffer.wants(!moment.device.has_requests()) && !moment.ftl.is_read_only() {
             let Some(list) = buffer.next_list() else { break };
+            // All of them are looked up side by side, rather than one after another as each is written.
+            buffer.each_next(list, self.unit, |lpn| moment.ftl.expect(lpn));
+            buffer.each_next(list, self.unit, |lpn| moment.ftl.preload(lpn));
             (0..self.unit).for_each(|_| destage(&mut buffer, list, moment));
         }
         if moment.ftl.is_read_only() {

@@ -175,6 +175,7 @@ impl Device {
             alarm_ns = alarm_ns.min(of.task.begin(&mut moment));
             if std::mem::take(&mut moment.acted) {
                 moment.device.array.settle(now_ns);
+                moment.device.array.stir();
                 any = true;
             }
         }

@@ -114,6 +114,9 @@ dispatch! {
     /// Removes and returns a request that may issue now; one that issues in parts is returned once for each part.
     #[inline]
     fn next(self: &mut Self, array: &Array, ftl: @Locate, pool: &mut Pool) -> Option<u32>;
+    /// Whether `next` would return nothing, because it has just done so and nothing but arrivals has happened since.
+    #[inline]
+    fn waits(self: &Self, array: &Array) -> bool = { false };
     /// Whether requests may issue in parts.
     fn divides(self: &Self) -> bool = { false };
     /// Returns which part of the request last returned by `next` issues; `None` means all of it. If the scheduler has

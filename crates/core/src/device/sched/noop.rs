@@ -26,12 +26,19 @@ pub(super) struct Noop {
     pub(super) waiting: Ages,
     /// The number of LUNs, under dynamic allocation.
     dynamic: Option<u64>,
+    /// What [`Array::changes`] returned when the oldest request was last found unable to issue; `u64::MAX`: that must be
+    /// found out again.
+    pub(super) refused: u64,
 }
 
 impl Scheduler for Noop {
     fn new(_keys: &super::Keys, space: &Space) -> Noop {
         let dynamic = space.allocation.is_dynamic();
-        Noop { waiting: Ages::default(), dynamic: dynamic.then(|| u64::from(space.chips())) }
+        Noop {
+            waiting: Ages::default(),
+            dynamic: dynamic.then(|| u64::from(space.chips())),
+            refused: u64::MAX,
+        }
     }
 
     #[inline]
@@ -42,10 +49,19 @@ impl Scheduler for Noop {
     #[inline(always)] // for every event
     fn next(&mut self, array: &Array, ftl: &(impl Locate + ?Sized), pool: &mut Pool) -> Option<u32> {
         let id = self.waiting.head();
-        if id == NONE || !(array.all_idle() || self.may_issue(&pool[id], array, ftl)) {
+        if id == NONE || self.refused == array.changes() {
+            return None;
+        }
+        if !(array.all_idle() || self.may_issue(&pool[id], array, ftl)) {
+            self.refuse(array);
             return None;
         }
         self.waiting.pop(pool)
+    }
+
+    #[inline]
+    fn waits(&self, array: &Array) -> bool {
+        self.waiting.head() != NONE && self.refused == array.changes()
     }
 }
 
@@ -60,6 +76,13 @@ impl Noop {
             Op::Write | Op::Trim => each(request, |page| array.takes(ftl.write_lun(first, page), false)),
             Op::Flush => false,
         }
+    }
+
+    /// Notes that the oldest request cannot issue now.
+    #[inline(always)] // for every event
+    fn refuse(&mut self, array: &Array) {
+        // Where operations overlap, what a busy LUN takes depends on how far it has come.
+        self.refused = if array.overlaps_steps() { u64::MAX } else { array.changes() };
     }
 
     #[cold]

@@ -33,39 +33,66 @@ use serde::{Deserialize, Serialize};
 use self::rates::Rates;
 use self::watch::Watch;
 use super::{Cells, Flash};
-use crate::util::Divider;
+use crate::util::{Divider, NONE};
 
 const HOUR_NS: f64 = 3.6e12;
 /// Half of all bits are right by chance.
 const MOST: f64 = 0.5;
 
-/// What the cells of a block have gone through.
+/// What the cells of a block have gone through since it was erased. Reads go to blocks at random, so all that most reads
+/// need fits into half a cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 struct Block {
-    erases: u32,
-    /// Page reads since the block was erased.
+    /// When the first page was programmed, ns; before time 0 it is negative. [`ERASED`]: none was.
+    begun_ns: i64,
+    known: Known,
+    /// Page reads.
     reads: u32,
-    /// When the first page was programmed since, ns; before time 0 it is negative. `None`: the block is erased.
-    begun_ns: Option<i64>,
     /// The step at which the last read succeeded.
     last: u32,
+}
+
+/// When the first page of a block was programmed of which none was.
+const ERASED: i64 = i64::MAX;
+
+impl Block {
+    const NEW: Block = Block { begun_ns: ERASED, known: Known::NOTHING, reads: 0, last: 0 };
+
+    /// Returns when the first page was programmed, ns.
+    #[inline]
+    fn begun_ns(&self) -> Option<i64> {
+        (self.begun_ns != ERASED).then_some(self.begun_ns)
+    }
+
+    /// Changes when the first page was programmed, if one was; what is known of the block no longer holds.
+    fn begin_at(&mut self, change: impl FnOnce(i64) -> i64) {
+        self.begun_ns = self.begun_ns().map_or(ERASED, change);
+        self.known = Known::NOTHING;
+    }
+}
+
+/// How worn a block is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Worn {
+    erases: u32,
     /// Factors that depend on nothing but wear: of the fresh and worn block, of hours^c and of reads^e.
     fixed: f64,
     retention: f64,
     disturb: f64,
-    known: Known,
 }
 
 /// The step that reads of a block need up to a moment and a number of reads; rates only grow with both.
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    step: Option<u32>,
     until_ns: i64,
     reads: u32,
+    /// The step, or [`NONE`]: none corrects the reads.
+    step: u32,
 }
 
 impl Known {
-    const NOTHING: Known = Known { step: None, until_ns: i64::MIN, reads: 0 };
+    const NOTHING: Known = Known { until_ns: i64::MIN, reads: 0, step: NONE };
 }
 
 /// What is known about a block at time 0, for saved states.
@@ -107,6 +134,7 @@ pub struct Reliability {
     /// Growth of the logarithm of each block's rate with wear beyond that of the mean block; empty if blocks are alike.
     growth: Vec<f64>,
     blocks: Vec<Block>,
+    worn: Vec<Worn>,
     by_block: Divider,
     codeword_bits: f64,
     /// Errors of a codeword that each step corrects.
@@ -129,9 +157,6 @@ impl Reliability {
         let rates = Rates::new(flash)?;
         let errors = &flash.errors;
         let blocks = (flash.pages() / u64::from(flash.pages_per_block)) as u32;
-        let (fixed, retention, disturb) = (0.0, 0.0, 0.0);
-        let known = Known::NOTHING;
-        let erased = Block { erases: 0, reads: 0, begun_ns: None, last: 0, fixed, retention, disturb, known };
         let growth =
             flash.variation.as_ref().zip(cells.speeds()).map_or_else(Vec::new, |(variation, speeds)| {
                 (0..blocks).map(|block| speeds.growth(block) - variation.growth_mean).collect()
@@ -140,7 +165,8 @@ impl Reliability {
         let mut made = Box::new(Reliability {
             rates,
             growth,
-            blocks: vec![erased; blocks as usize],
+            blocks: vec![Block::NEW; blocks as usize],
+            worn: vec![Worn::default(); blocks as usize],
             by_block: Divider::new(flash.pages_per_block),
             codeword_bits: 8.0 * f64::from(flash.ecc_unit_bytes),
             limits: steps.map(|k| errors.ecc_limit * libm::pow(errors.retry_gain, f64::from(k))).collect(),
@@ -162,19 +188,22 @@ impl Reliability {
         let cycles = f64::from(erases);
         let variation = self.growth.get(block as usize).map_or(1.0, |growth| libm::exp(growth * cycles));
         let to = |exponent| libm::pow(cycles, exponent);
-        let block = &mut self.blocks[block as usize];
-        (block.erases, block.known) = (erases, Known::NOTHING);
-        block.fixed = (base + wear * to(a)) * variation;
-        block.retention = retention * to(b) * variation;
-        block.disturb = disturb * to(d) * variation;
+        self.blocks[block as usize].known = Known::NOTHING;
+        self.worn[block as usize] = Worn {
+            erases,
+            fixed: (base + wear * to(a)) * variation,
+            retention: retention * to(b) * variation,
+            disturb: disturb * to(d) * variation,
+        };
     }
 
     /// Returns the number of errors that a codeword of a block has at a moment, after this number of reads.
-    fn expected(&self, block: &Block, at_ns: i64, reads: u32) -> f64 {
+    fn expected(&self, block: u32, at_ns: i64, reads: u32) -> f64 {
         let [.., c, _, e] = self.rates.exponents;
-        let hours = block.begun_ns.map_or(0.0, |begun_ns| (at_ns - begun_ns) as f64 / HOUR_NS);
-        let aged = block.retention * libm::pow(hours, c) + block.disturb * libm::pow(f64::from(reads), e);
-        (block.fixed + aged).min(MOST) * self.codeword_bits
+        let (worn, begun_ns) = (&self.worn[block as usize], self.blocks[block as usize].begun_ns());
+        let hours = begun_ns.map_or(0.0, |begun_ns| (at_ns - begun_ns) as f64 / HOUR_NS);
+        let aged = worn.retention * libm::pow(hours, c) + worn.disturb * libm::pow(f64::from(reads), e);
+        (worn.fixed + aged).min(MOST) * self.codeword_bits
     }
 
     /// Returns the step that a read of a block needs now; `None`: none corrects it.
@@ -182,24 +211,24 @@ impl Reliability {
     fn needed(&mut self, block: u32) -> Option<u32> {
         let Block { known, reads, .. } = self.blocks[block as usize];
         if self.now_ns as i64 <= known.until_ns && reads <= known.reads {
-            return known.step;
+            return (known.step != NONE).then_some(known.step);
         }
         self.work_out_needed(block)
     }
 
     /// Works out the step that a read of a block needs now, and until when that is sure.
     fn work_out_needed(&mut self, block: u32) -> Option<u32> {
-        let at = &self.blocks[block as usize];
+        let at = self.blocks[block as usize];
         let step = |at_ns, reads| {
-            let expected = self.expected(at, at_ns, reads);
+            let expected = self.expected(block, at_ns, reads);
             self.limits.iter().position(|&limit| expected <= limit).map(|step| step as u32)
         };
         let (now_ns, reads) = (self.now_ns as i64, at.reads);
         let needed = step(now_ns, reads);
-        let until_ns = now_ns + at.begun_ns.map_or(0, |begun_ns| now_ns - begun_ns) / 4 + MOMENT_NS as i64;
+        let until_ns = now_ns + at.begun_ns().map_or(0, |begun_ns| now_ns - begun_ns) / 4 + MOMENT_NS as i64;
         let more = reads.saturating_add(reads / 4 + 64);
         if step(until_ns, more) == needed {
-            self.blocks[block as usize].known = Known { step: needed, until_ns, reads: more };
+            self.blocks[block as usize].known = Known { until_ns, reads: more, step: needed.unwrap_or(NONE) };
         }
         needed
     }
@@ -208,7 +237,7 @@ impl Reliability {
     /// repeated. `host` says whether a request fails with the read.
     pub(super) fn read(&mut self, page: u32, host: bool, [cell_ns, out_ns]: [u64; 2]) -> Repetition {
         let block = self.by_block.div(page);
-        if self.blocks[block as usize].begun_ns.is_none() {
+        if self.blocks[block as usize].begun_ns == ERASED {
             return Repetition::default();
         }
         let (needed, most) = (self.needed(block), self.limits.len() as u32 - 1);
@@ -243,19 +272,18 @@ impl Reliability {
         let block = self.by_block.div(first);
         let state = &mut self.blocks[block as usize];
         // A block is programmed from its first page on, except by FTLs that keep pages at their offsets.
-        if state.begun_ns.is_some() && self.by_block.rem(first) != 0 {
+        if state.begun_ns != ERASED && self.by_block.rem(first) != 0 {
             return;
         }
-        (state.begun_ns, state.known) = (Some(self.now_ns as i64), Known::NOTHING);
+        (state.begun_ns, state.known) = (self.now_ns as i64, Known::NOTHING);
         self.list(block);
     }
 
     /// Counts an erasure of the block whose first page this is.
     pub(super) fn erase(&mut self, first: u32) {
         let block = self.by_block.div(first);
-        self.wear(block, self.blocks[block as usize].erases + 1);
-        let state = &mut self.blocks[block as usize];
-        (state.reads, state.last, state.begun_ns) = (0, 0, None);
+        self.wear(block, self.worn[block as usize].erases + 1);
+        self.blocks[block as usize] = Block::NEW;
     }
 
     /// Sets the erase count of each block, in block order.
@@ -288,16 +316,19 @@ impl Reliability {
     /// Returns the past of each block, in block order, as it is now.
     pub fn past(&self, now_ns: u64) -> Vec<Past> {
         let age_ns = |begun_ns: i64| (now_ns as i64 - begun_ns) as u64;
-        let past =
-            |block: &Block| Past { reads: block.reads, last: block.last, age_ns: block.begun_ns.map(age_ns) };
+        let past = |block: &Block| Past {
+            reads: block.reads,
+            last: block.last,
+            age_ns: block.begun_ns().map(age_ns),
+        };
         self.blocks.iter().map(past).collect()
     }
 
     /// Gives each block its past, in block order, at time 0.
     pub fn set_past(&mut self, past: impl Iterator<Item = Past>) {
         for (block, past) in self.blocks.iter_mut().zip(past) {
-            (block.reads, block.last, block.known) = (past.reads, past.last, Known::NOTHING);
-            block.begun_ns = past.age_ns.map(|age_ns| -(age_ns as i64));
+            let begun_ns = past.age_ns.map_or(ERASED, |age_ns| -(age_ns as i64));
+            *block = Block { begun_ns, reads: past.reads, last: past.last, ..Block::NEW };
         }
     }
 
@@ -306,8 +337,7 @@ impl Reliability {
     pub fn begin(&mut self, age_ns: u64, refresh: Option<u32>, (luns, blocks_per_lun): (u32, u32)) {
         if !std::mem::replace(&mut self.lain, true) {
             for block in &mut self.blocks {
-                block.begun_ns = block.begun_ns.map(|begun_ns| begun_ns - age_ns as i64);
-                block.known = Known::NOTHING;
+                block.begin_at(|begun_ns| begun_ns - age_ns as i64);
             }
         }
         self.watch = refresh.map(|step| Watch::new(step, luns, blocks_per_lun));

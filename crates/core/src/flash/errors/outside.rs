@@ -1,6 +1,6 @@
 //! What happens to cells from outside, while a device runs: data lie for longer, operations take longer.
 
-use super::{Known, Reliability};
+use super::Reliability;
 
 /// Data may have lain for this long, ns: 146 years.
 const OLDEST_NS: i64 = i64::MAX / 2;
@@ -12,9 +12,7 @@ impl Reliability {
     /// Lets all data have lain for `age_ns` longer.
     pub(in crate::flash) fn age(&mut self, age_ns: u64) {
         for block in &mut self.blocks {
-            block.begun_ns =
-                block.begun_ns.map(|begun_ns| begun_ns.saturating_sub_unsigned(age_ns).max(-OLDEST_NS));
-            block.known = Known::NOTHING;
+            block.begin_at(|begun_ns| begun_ns.saturating_sub_unsigned(age_ns).max(-OLDEST_NS));
         }
         self.watch_anew();
     }

@@ -1,6 +1,6 @@
 //! Which blocks are to be rewritten (`ftl.refresh`), and when each must be looked at.
 
-use super::{HOUR_NS, MOMENT_NS, MOST, Reliability};
+use super::{ERASED, HOUR_NS, MOMENT_NS, MOST, Reliability};
 
 const CENTURY_NS: f64 = 100.0 * 365.0 * 24.0 * HOUR_NS;
 
@@ -23,11 +23,11 @@ impl Reliability {
     /// century.
     fn worn_ns(&self, block: u32, step: u32) -> Option<u64> {
         let [.., c, _, e] = self.rates.exponents;
-        let block = &self.blocks[block as usize];
+        let (worn, block) = (&self.worn[block as usize], &self.blocks[block as usize]);
         let rate = self.limits[step as usize - 1] / self.codeword_bits;
-        let left = rate - block.fixed - block.disturb * libm::pow(f64::from(block.reads), e);
-        let begun_ns = block.begun_ns?;
-        if rate >= MOST || block.fixed > rate {
+        let left = rate - worn.fixed - worn.disturb * libm::pow(f64::from(block.reads), e);
+        let begun_ns = block.begun_ns()?;
+        if rate >= MOST || worn.fixed > rate {
             return None;
         }
         if left < 0.0 {
@@ -35,9 +35,9 @@ impl Reliability {
         }
         if c == 0.0 {
             // Data that have lain are as bad as they will get.
-            return (block.retention > left).then_some(self.now_ns);
+            return (worn.retention > left).then_some(self.now_ns);
         }
-        let age_ns = libm::pow(left / block.retention, 1.0 / c) * HOUR_NS;
+        let age_ns = libm::pow(left / worn.retention, 1.0 / c) * HOUR_NS;
         // One more: at that moment the limit is only reached.
         let at_ns = begun_ns as f64 + age_ns + 1.0;
         (at_ns < CENTURY_NS).then(|| (at_ns.max(0.0) as u64).max(self.now_ns))
@@ -82,7 +82,7 @@ impl Reliability {
 
     /// Whether a block has data whose next read would need a step of at least `step`, unlike data that was just written.
     fn is_worn(&mut self, block: u32, step: u32) -> bool {
-        self.blocks[block as usize].begun_ns.is_some()
+        self.blocks[block as usize].begun_ns != ERASED
             && self.rewriting_helps(block, step)
             && self.needed(block).is_none_or(|needed| needed >= step)
     }
@@ -90,6 +90,6 @@ impl Reliability {
     /// Whether data that was just written to a block would need a lower step than this one; otherwise rewriting gains
     /// nothing, however often it is done.
     pub(super) fn rewriting_helps(&self, block: u32, step: u32) -> bool {
-        self.blocks[block as usize].fixed * self.codeword_bits <= self.limits[step as usize - 1]
+        self.worn[block as usize].fixed * self.codeword_bits <= self.limits[step as usize - 1]
     }
 }
