@@ -155,6 +155,13 @@ impl Device {
         any
     }
 
+    /// Whether anything can begin because chips or buses have moved on: a request has ended, a LUN may take more, or the
+    /// device has worked for itself, since this was last asked.
+    pub(super) fn has_changed(&mut self, done: &[u32]) -> bool {
+        let before = std::mem::replace(&mut self.changes, self.array.changes());
+        before != self.changes || !done.is_empty() || self.array.overlaps_steps()
+    }
+
     /// Forgets the commands in controller and write buffer, whose power is cut.
     pub fn forget_commands(&mut self) {
         if let Some(buffer) = &mut self.buffer {

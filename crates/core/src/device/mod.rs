@@ -92,6 +92,8 @@ pub struct Device {
     noted: bool,
     /// Whether a request that issues is passed to tape, moves or lookups, may issue in parts, or can meet errors.
     attended: bool,
+    /// What [`Array::changes`] returned when chips or buses last moved on; `u64::MAX`: a request has ended since.
+    changes: u64,
 }
 
 impl Device {
@@ -131,6 +133,7 @@ impl Device {
             ledger: None,
             entries: None,
             noted: false,
+            changes: 0,
         }
     }
 
@@ -329,7 +332,8 @@ impl Device {
         self.array.settle(now_ns);
     }
 
-    /// Lets chips and buses that are due at `now_ns` move on; completed requests go to `done`. Returns whether any has.
+    /// Lets chips and buses that are due at `now_ns` move on; completed requests go to `done`. Returns whether anything can
+    /// begin because of it.
     #[inline(never)] // keeps its many addresses apart from those of the loop
     pub fn advance(&mut self, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) -> bool {
         let mut any = false;
@@ -342,7 +346,7 @@ impl Device {
                 self.end(owner, now_ns, pool, done);
             }
         }
-        any
+        if self.apart && any { self.has_changed(done) } else { any }
     }
 
     /// Ends a request: a request of the host goes to `done`, by way of the controller if there is one; a request of the
@@ -358,6 +362,7 @@ impl Device {
 
     #[cold]
     fn end_elsewhere(&mut self, id: u32, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
+        self.changes = u64::MAX;
         if pool[id].task == COMMAND {
             return self.answer(id, now_ns, pool, done);
         }

@@ -87,7 +87,6 @@ impl Waiting {
         self.requests += 1;
         let request = &mut pool[id];
         ftl.preload(request.pages.first);
-        self.flushes += u32::from(request.op == Op::Flush);
         let window = self.window(request.pages, ftl);
         request.device.luns = window;
         let chips = self.chips();
@@ -102,7 +101,11 @@ impl Waiting {
             conflict = self.meets_others(request, array, ftl);
         }
         self.conflicts.requests[request.half() as usize] += u64::from(conflict);
-        let touched = if request.op == Op::Flush { Window { first: 0, width: chips } } else { window };
+        let mut touched = window;
+        if request.op == Op::Flush {
+            self.flushes += 1;
+            touched = Window { first: 0, width: chips };
+        }
         self.sched.admit(id, touched, pool);
     }
 
@@ -145,7 +148,9 @@ impl Waiting {
     #[inline(always)] // for every request
     pub fn leave(&mut self, request: &Request, array: &Array, ftl: &impl Locate, work: &mut Work) {
         self.requests -= 1;
-        self.flushes -= u32::from(request.op == Op::Flush);
+        if request.op == Op::Flush {
+            self.flushes -= 1;
+        }
         request.device.luns.each(self.chips(), |chip| {
             let wanted = &mut self.wanted[chip as usize];
             if self.by_speed && *wanted > 1 {

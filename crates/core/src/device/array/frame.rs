@@ -26,7 +26,8 @@ pub(super) struct Frame {
     pub busy: Bits,
     /// Number of times that a LUN ran out of work.
     pub rests: u64,
-    /// Number of times that a LUN ran out of work, or the FTL worked for itself.
+    /// Number of times that a LUN ran out of work, the FTL worked for itself or, where operations overlap, the dies were
+    /// looked at.
     pub changes: u64,
     /// Number of unfinished steps.
     pub active: u32,

@@ -62,8 +62,7 @@ impl Array {
         self.frame.changes += 1;
     }
 
-    /// Returns a number; while it stays the same, nothing issues, and no operations overlap, a request that found no LUN
-    /// to take it finds none.
+    /// Returns a number; while it stays the same, and nothing issues, a request that found no LUN to take it finds none.
     #[inline]
     pub fn changes(&self) -> u64 {
         self.frame.changes

@@ -148,10 +148,10 @@ impl Array {
             overlap.start(&mut self.frame, owner, work, reads, now_ns);
             steps = &[];
         }
+        self.frame.active += steps.len() as u32;
         for step in steps {
             let times = [step.in_ns, step.cell_ns, step.out_ns];
             let slot = self.frame.steps.store(step, times, owner.0);
-            self.frame.active += 1;
             let lun = &mut self.luns[step.lun as usize];
             if lun.head == NONE {
                 lun.head = slot;
@@ -174,11 +174,12 @@ impl Array {
     pub fn settle(&mut self, now_ns: u64) {
         if let Some(overlap) = &mut self.overlap {
             overlap.settle(&mut self.frame, now_ns);
+            // What a busy LUN takes depends on how far it has come.
+            self.frame.changes += 1;
         }
     }
 
     /// Begins the step at the head of a LUN's queue, unless it has to wait for another step.
-    #[inline(always)] // for every step
     fn begin(&mut self, lun: u32, now_ns: u64) {
         let &Queued { step, waits, .. } = &self.frame.steps[self.luns[lun as usize].head];
         self.begin_step(lun, waits, [step.in_ns, step.cell_ns, step.out_ns], now_ns);
@@ -355,9 +356,10 @@ impl Array {
             state.phase = Phase::Idle;
             self.frame.rest(lun);
         } else {
+            let &Queued { step, waits, behind, .. } = &self.frame.steps[behind];
             // By the time it is its turn, it is at hand.
-            self.frame.steps.fetch(self.frame.steps[behind].behind);
-            self.begin(lun, now_ns);
+            self.frame.steps.fetch(behind);
+            self.begin_step(lun, waits, [step.in_ns, step.cell_ns, step.out_ns], now_ns);
         }
         if awaited {
             self.wake(now_ns);

@@ -110,49 +110,22 @@ impl Moment<'_> {
     }
 }
 
-/// A task that is switched on.
-#[derive(Debug)]
-struct Listed {
-    name: &'static str,
-    occupies: bool,
-    task: Box<dyn Task>,
-}
-
-/// The tasks that are switched on, numbered from 1.
-#[derive(Debug, Default)]
-pub struct Tasks {
-    list: Vec<Listed>,
-    alarm_ns: u64,
-}
-
 impl Tasks {
     /// Whether there are any tasks.
     pub fn any(&self) -> bool {
-        !self.list.is_empty()
+        self.any
     }
 
     /// Returns when, after now, the tasks are to be called even if nothing else happens, or [`NEVER`].
     pub fn alarm_ns(&self, now_ns: u64) -> u64 {
         if self.alarm_ns > now_ns { self.alarm_ns } else { NEVER }
     }
-
-    /// Returns the tasks' own figures, with the name of each task.
-    pub fn stats(&self) -> impl Iterator<Item = (&'static str, Vec<Stat>)> {
-        self.list.iter().map(|of| (of.name, of.task.stats()))
-    }
-
-    /// Ends a request of a task; returns whether the request kept others out.
-    pub(super) fn ended(&mut self, request: &Request) -> bool {
-        let of = &mut self.list[request.task as usize - 1];
-        of.task.ended(request);
-        of.occupies
-    }
 }
 
 impl Device {
     /// Whether a task is to be called at the end of an instant.
     pub fn acts(&self) -> bool {
-        self.tasks.list.iter().any(|of| of.task.acts(self))
+        self.tasks.act(self)
     }
 
     /// Lets tasks begin work at the end of an instant; returns whether they did anything. `lull` says that no request of
@@ -165,24 +138,27 @@ impl Device {
         work: &mut Work,
     ) -> bool {
         let mut tasks = std::mem::take(&mut self.tasks);
-        let (mut alarm_ns, mut any) = (NEVER, false);
         work.set_now(now_ns);
         let mut moment =
             Moment { now_ns, lull, device: self, pool, ftl, work, task: 0, occupies: false, acted: false };
-        for of in &mut tasks.list {
-            moment.task += 1;
-            moment.occupies = of.occupies;
-            alarm_ns = alarm_ns.min(of.task.begin(&mut moment));
-            if std::mem::take(&mut moment.acted) {
-                moment.device.array.settle(now_ns);
-                moment.device.array.stir();
-                any = true;
-            }
-        }
-        tasks.alarm_ns = alarm_ns;
+        let any = tasks.begin(&mut moment);
         // There is nothing to drop in what stood in for them.
         std::mem::forget(std::mem::replace(&mut self.tasks, tasks));
         any
+    }
+}
+
+impl Moment<'_> {
+    /// Lets a task begin what there is to do; returns when to call it again, and whether it did anything.
+    fn begin(&mut self, number: u8, task: &mut impl Task) -> (u64, bool) {
+        (self.task, self.occupies) = (number, task.occupies());
+        let alarm_ns = task.begin(self);
+        let acted = std::mem::take(&mut self.acted);
+        if acted {
+            self.device.array.settle(self.now_ns);
+            self.device.array.stir();
+        }
+        (alarm_ns, acted)
     }
 }
 
@@ -199,18 +175,66 @@ macro_rules! registry {
             }
         }
 
+        /// The tasks that are switched on. They are called directly, as they are asked at every instant.
+        #[derive(Debug)]
+        pub struct Tasks {
+            $($module: Option<$module::$type>,)*
+            any: bool,
+            alarm_ns: u64,
+        }
+
+        /// Numbers of the tasks.
+        #[repr(u8)]
+        enum Number {
+            /// Stands for the host.
+            _Host,
+            $($type,)*
+        }
+
+        impl Default for Tasks {
+            fn default() -> Tasks {
+                Tasks { $($module: None,)* any: false, alarm_ns: NEVER }
+            }
+        }
+
         impl Tasks {
             /// Makes the tasks that these settings switch on.
             pub(super) fn new(settings: &Settings) -> Tasks {
-                let mut list = Vec::new();
-                $(if let Some(task) = <$module::$type as Task>::new(settings) {
-                    list.push(Listed {
-                        name: stringify!($module),
-                        occupies: task.occupies(),
-                        task: Box::new(task),
-                    });
+                let mut tasks = Tasks { $($module: Task::new(settings),)* ..Tasks::default() };
+                tasks.any = $(tasks.$module.is_some())||*;
+                tasks
+            }
+
+            /// Whether a task is to be called at the end of an instant.
+            fn act(&self, device: &Device) -> bool {
+                $(self.$module.as_ref().is_some_and(|task| task.acts(device)))||*
+            }
+
+            /// Lets all tasks begin what there is to do; returns whether they did anything.
+            fn begin(&mut self, moment: &mut Moment) -> bool {
+                let mut any = false;
+                self.alarm_ns = NEVER;
+                $(if let Some(task) = &mut self.$module {
+                    let (alarm_ns, acted) = moment.begin(Number::$type as u8, task);
+                    self.alarm_ns = self.alarm_ns.min(alarm_ns);
+                    any |= acted;
                 })*
-                Tasks { list, alarm_ns: NEVER }
+                any
+            }
+
+            /// Ends a request of a task; returns whether the request kept others out.
+            pub(super) fn ended(&mut self, request: &Request) -> bool {
+                $(if let (true, Some(task)) = (request.task == Number::$type as u8, &mut self.$module) {
+                    task.ended(request);
+                    return task.occupies();
+                })*
+                false
+            }
+
+            /// Returns the tasks' own figures, with the name of each task.
+            pub fn stats(&self) -> impl Iterator<Item = (&'static str, Vec<Stat>)> {
+                let stats = [$(self.$module.as_ref().map(|task| (stringify!($module), task.stats())),)*];
+                stats.into_iter().flatten()
             }
         }
     };

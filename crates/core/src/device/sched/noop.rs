@@ -26,9 +26,8 @@ pub(super) struct Noop {
     pub(super) waiting: Ages,
     /// The number of LUNs, under dynamic allocation.
     dynamic: Option<u64>,
-    /// What [`Array::changes`] returned when the oldest request was last found unable to issue; `u64::MAX`: that must be
-    /// found out again.
-    pub(super) refused: u64,
+    /// What [`Array::changes`] returned when the oldest request was last found unable to issue.
+    refused: u64,
 }
 
 impl Scheduler for Noop {
@@ -49,11 +48,11 @@ impl Scheduler for Noop {
     #[inline(always)] // for every event
     fn next(&mut self, array: &Array, ftl: &(impl Locate + ?Sized), pool: &mut Pool) -> Option<u32> {
         let id = self.waiting.head();
-        if id == NONE || self.refused == array.changes() {
+        if id == NONE {
             return None;
         }
         if !(array.all_idle() || self.may_issue(&pool[id], array, ftl)) {
-            self.refuse(array);
+            self.refused = array.changes();
             return None;
         }
         self.waiting.pop(pool)
@@ -76,13 +75,6 @@ impl Noop {
             Op::Write | Op::Trim => each(request, |page| array.takes(ftl.write_lun(first, page), false)),
             Op::Flush => false,
         }
-    }
-
-    /// Notes that the oldest request cannot issue now.
-    #[inline(always)] // for every event
-    fn refuse(&mut self, array: &Array) {
-        // Where operations overlap, what a busy LUN takes depends on how far it has come.
-        self.refused = if array.overlaps_steps() { u64::MAX } else { array.changes() };
     }
 
     #[cold]

@@ -63,8 +63,6 @@ impl Scheduler for NoopBusy {
             // If all chips were idle, the oldest request would have issued: a flush overtakes nothing here.
             if self.flushes == 0 && (array.all_idle() || self.queue.may_issue(&pool[id], array, ftl)) {
                 self.queue.waiting.unlink(id, pool);
-                // The FTL may send the oldest request elsewhere now.
-                self.queue.refused = u64::MAX;
                 return Some(id);
             }
             self.flushes += u32::from(pool[id].op == Op::Flush);
