@@ -116,7 +116,7 @@ def test_what_cannot_be_rotated_is_refused(tmp_path: Path, cli: Cli) -> None:
 
 @pytest.mark.parametrize("read", [True, False])
 def test_a_pipe_waits_for_its_reader(tmp_path: Path, read: bool) -> None:
-    """A recording into a named pipe begins when somebody reads it; until then an interrupt ends the command."""
+    """A recording into a named pipe begins when somebody reads it; an interrupt ends the wait."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     command = [sys.executable, "-m", "ftlab", "serve", *DEVICES["page"], "--nbd", f"unix:{tmp_path}/a.sock"]
