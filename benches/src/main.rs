@@ -11,12 +11,16 @@
 //! `ftlab-bench msftl` writes 126.14 GiB to the device of the MSFTL paper, in order and at random, with each
 //! of its four FTLs, and compares the number of mappings programmed with the expected one.
 //!
+//! `ftlab-bench replays [REQUESTS]` records case `page`, replays the recording by its times and dependent, and prints the
+//! ratio of the two speeds, the fill left out.
+//!
 //! `ftlab-bench theory` compares write amplification with its closed forms instead.
 
 mod closed_forms;
 mod drive;
 mod limit;
 mod msftl;
+mod replays;
 mod tenants;
 mod theory;
 
@@ -273,6 +277,10 @@ fn main() -> ExitCode {
         measure_limit(requests, gibibytes);
         return ExitCode::SUCCESS;
     }
+    if name == "replays" {
+        replays::replays(requests);
+        return ExitCode::SUCCESS;
+    }
     if name == "theory" {
         return theory::theory();
     }
@@ -290,7 +298,10 @@ fn main() -> ExitCode {
         }
         None => {
             let names: Vec<_> = cases().map(|case| case.name).collect();
-            eprintln!("error: no case {name}; there are {}, limit, msftl and theory", names.join(", "));
+            eprintln!(
+                "error: no case {name}; there are {}, limit, msftl, replays and theory",
+                names.join(", ")
+            );
             return ExitCode::from(2);
         }
     }

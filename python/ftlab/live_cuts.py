@@ -7,7 +7,6 @@ import os
 import random
 import shutil
 import signal
-import stat
 import subprocess
 import tempfile
 import threading
@@ -21,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ftlab import _core
 from ftlab._core import UserError
+from ftlab.live_copies import copy
 from ftlab.live_lost import Cut
 
 if TYPE_CHECKING:
@@ -30,8 +30,9 @@ DISK = "FTLAB_DISK"
 """The environment variable that tells programs where the device is."""
 GRACE_S = 10.0
 """How long a program may take to notice that its device has gone, before it is killed."""
+NOTED_S = 1.0
+"""How long after a client it may be known that the power has gone."""
 LOOK_S = 0.005
-CHUNK = 1 << 20
 MOST_TEXT = 4000
 """The maximum number of characters of a program's output that are shown."""
 
@@ -51,6 +52,18 @@ class Programs:
 
 
 @dataclass
+class Covered:
+    """How many states of the unflushed writes were judged, and how many there are."""
+
+    judged: int = 0
+    """States in which each write persists as a whole or not at all."""
+    all: int = 0
+    torn: int = 0
+    """States in which some write persists in part."""
+    torn_all: int = 0
+
+
+@dataclass
 class Outcome:
     """The outcome of all cuts."""
 
@@ -60,8 +73,8 @@ class Outcome:
     """The number of flash programs and erases that the command causes if the power is not cut."""
     requests: int = 0
     """The number of its writes, trims and flushes, likewise."""
-    states: tuple[int, int] | None = None
-    """With every state: how many were judged, and how many there are."""
+    states: Covered | None = None
+    """With every state."""
     torn_programs: int = 0
     torn_erases: int = 0
     recoveries_ns: list[int] = field(default_factory=list)
@@ -227,7 +240,12 @@ class Campaign:
                 server.cut_at_request(point.request, point.seed)
             else:
                 server.cut(point.operation, point.seed)
-            self._call(self.programs.command, at, server)
+            status, text = self._call(self.programs.command, at, server)
+            if status and not _gone(server):
+                raise UserError(
+                    f"seed {point.seed}: the command fails while the device has power (exit status {status}),"
+                    f" so this cut would show nothing:\n{text}"
+                )
             waited = time.monotonic() + self.programs.settle_s
             while not server.look() and time.monotonic() < waited and not self._ended.is_set():
                 time.sleep(LOOK_S)
@@ -344,6 +362,14 @@ class Campaign:
             time.sleep(LOOK_S)
 
 
+def _gone(server: LiveServer) -> bool:
+    """Returns whether a device has lost its power; a client may learn of it a moment earlier."""
+    latest = time.monotonic() + NOTED_S
+    while not server.look() and time.monotonic() < latest:
+        time.sleep(LOOK_S)
+    return server.look()
+
+
 def _add(outcome: Outcome, done: dict[str, Any], recovery_ns: int | None, failure: Failure | None) -> None:
     outcome.cuts += 1
     outcome.torn_programs += done["torn_programs"]
@@ -359,40 +385,3 @@ def _shown(output: IO[bytes]) -> str:
     output.seek(0, os.SEEK_END)
     output.seek(max(0, output.tell() - MOST_TEXT))
     return output.read().decode(errors="replace").strip()
-
-
-def _left_out(folder: str, names: list[str]) -> set[str]:
-    """Returns what is not copied: what each device makes anew, mounted file systems, sockets and the like."""
-    anew = shutil.ignore_patterns("nand", "output", "nbd*", "mnt")(folder, names)
-    return anew | {name for name in names if not _is_plain(Path(folder, name))}
-
-
-def _is_plain(path: Path) -> bool:
-    """Returns whether a path is a file, a link or a directory on which nothing is mounted."""
-    try:
-        mode = path.lstat().st_mode
-    except OSError:
-        return False
-    return stat.S_ISREG(mode) or stat.S_ISLNK(mode) or (stat.S_ISDIR(mode) and not path.is_mount())
-
-
-def copy(pristine: Path, at: Path) -> None:
-    """Copies the directory of a device, for root with the owners; holes in its media file stay holes."""
-    shutil.copytree(pristine, at, symlinks=True, ignore=_left_out)
-    for path in at.rglob("*") if os.geteuid() == 0 else ():
-        found = (pristine / path.relative_to(at)).lstat()
-        os.chown(path, found.st_uid, found.st_gid, follow_symlinks=False)
-    with (pristine / "nand").open("rb") as source, (at / "nand").open("wb") as target:
-        end = os.fstat(source.fileno()).st_size
-        target.truncate(end)
-        place = 0
-        while place < end:
-            try:
-                place = os.lseek(source.fileno(), place, os.SEEK_DATA)
-            except OSError:
-                return
-            hole = os.lseek(source.fileno(), place, os.SEEK_HOLE)
-            while place < hole:
-                data = os.pread(source.fileno(), min(CHUNK, hole - place), place)
-                os.pwrite(target.fileno(), data, place)
-                place += len(data)

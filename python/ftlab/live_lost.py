@@ -56,10 +56,9 @@ class Cut:
         """Returns what persists."""
         return tuple(write["persists"] for write in self.writes)
 
-    def whole(self, persist: Sequence[bool]) -> State:
-        """Returns the state in which these writes persist, each as a whole or not at all."""
-        pairs = zip(self.writes, persist, strict=True)
-        return tuple("01"[persists] * len(write["persists"]) for write, persists in pairs)
+    def sectors(self) -> list[int]:
+        """Returns how many sectors each of the writes touches."""
+        return [len(write["persists"]) for write in self.writes]
 
     def lost(self) -> list[dict[str, Any]]:
         """Returns the writes that do not persist as a whole: ``op``, ``offset``, ``length``, ``number``,
@@ -82,15 +81,17 @@ class Cut:
     def durable_ns(self, event: dict[str, Any]) -> int | None:
         """Returns when a write of the last second was certain to be durable; None if it never was."""
         end_ns = event["end_ns"]
-        # A write that is still unflushed was covered by nothing: a flush after it failed.
-        if end_ns is None or event["op"] == "flush" or event["number"] in self._unflushed:
+        if end_ns is None or event["op"] == "flush" or event["failed"] or event["number"] in self._unflushed:
             return None
         if event["fua"]:
             return int(end_ns)
         ends = (
             each["end_ns"]
             for each in self.recent
-            if each["op"] == "flush" and each["end_ns"] is not None and each["begin_ns"] >= end_ns
+            if each["op"] == "flush"
+            and each["end_ns"] is not None
+            and not each["failed"]
+            and each["begin_ns"] >= end_ns
         )
         return min(ends, default=None)
 
@@ -122,6 +123,7 @@ class Cut:
             durable = self.durable_ns(event)
             fate = "acknowledged, not flushed" if durable is None else "durable"
             fate = "done" if event["op"] == "flush" else fate
+            fate = "failed" if event["failed"] else fate
         persists = {write["number"]: write["persists"] for write in self.writes}.get(event["number"])
         if persists is None and fate == "acknowledged, not flushed":
             fate += ", not in the cache any more"
@@ -138,15 +140,20 @@ def _request(event: dict[str, Any]) -> str:
     return f"#{event['number']} {event['op']} of {size(event['length'])} at {count(event['offset'])}"
 
 
-def states(writes: int, most: int) -> Iterator[tuple[bool, ...]]:
-    """Yields the choices of which of the unflushed writes persist: all 2^writes of them if there are at most
-    `most`; else first those in which none, all, one, all but one, or the first few do, then random ones.
+def states(sectors: Sequence[int], most: int, torn: bool = True) -> Iterator[State]:
+    """Yields choices of what persists of the unflushed writes, no choice twice: all of them if there are at
+    most `most`, else the likeliest `most`; `sectors` says how many each of the writes touches.
+
+    Without `torn` each write persists as a whole or not at all.
     """
-    if writes < 63 and 1 << writes <= most:
-        yield from itertools.product((False, True), repeat=writes)
+    units = [1] * sum(sectors) if torn else sectors
+    if len(units) < 63 and 1 << len(units) <= most:
+        for digits in itertools.product("01", repeat=len(units)):
+            text = iter("".join(digit * unit for digit, unit in zip(digits, units, strict=True)))
+            yield tuple("".join(itertools.islice(text, length)) for length in sectors)
         return
-    seen: set[tuple[bool, ...]] = set()
-    for state in _likely(writes):
+    seen: set[State] = set()
+    for state in _likely(sectors, most, torn):
         if len(seen) == most:
             return
         if state not in seen:
@@ -154,17 +161,35 @@ def states(writes: int, most: int) -> Iterator[tuple[bool, ...]]:
             yield state
 
 
-def _likely(writes: int) -> Iterator[tuple[bool, ...]]:
-    yield (False,) * writes
-    yield (True,) * writes
-    for one in reversed(range(writes)):
-        yield tuple(at == one for at in range(writes))
-        yield tuple(at != one for at in range(writes))
-    for first in range(writes):
-        yield tuple(at < first for at in range(writes))
-    draw = random.Random(writes)
+def is_torn(state: State) -> bool:
+    """Returns whether a write persists in part."""
+    return any(len(set(persists)) > 1 for persists in state)
+
+
+def _likely(sectors: Sequence[int], most: int, torn: bool) -> Iterator[State]:
+    """Yields first whole writes: none, all, one, all but one, the first few, and all combinations if they are
+    at most half of `most`; then one torn write, the others lost or kept; then random choices, without end.
+    """
+    none, kept = (tuple(digit * length for length in sectors) for digit in "01")
+    yield none
+    yield kept
+    places = range(len(sectors))
+    for one in reversed(places):
+        yield (*none[:one], kept[one], *none[one + 1 :])
+        yield (*kept[:one], none[one], *kept[one + 1 :])
+    for first in places:
+        yield (*kept[:first], *none[first:])
+    if torn and len(sectors) < 63 and 1 << len(sectors) <= most // 2:
+        yield from itertools.product(*zip(none, kept, strict=True))
+    for one in reversed(places) if torn else ():
+        half = sectors[one] // 2
+        for part in (kept[one][:half] + none[one][half:], none[one][:half] + kept[one][half:]):
+            yield from ((*others[:one], part, *others[one + 1 :]) for others in (none, kept))
+    draw = random.Random(len(sectors))
     while True:
-        yield tuple(draw.random() < 0.5 for _ in range(writes))
+        yield tuple(draw.choice("01") * length for length in sectors)
+        if torn:
+            yield tuple("".join(draw.choices("01", k=length)) for length in sectors)
 
 
 def smaller(state: State) -> Iterator[State]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from ftlab.live_cuts import Campaign, Failure, Outcome, Point, StoppedError, copy
-from ftlab.live_lost import Cut, State, smaller, states
+from ftlab.live_copies import copy
+from ftlab.live_cuts import Campaign, Covered, Failure, Outcome, Point, StoppedError
+from ftlab.live_lost import Cut, State, is_torn, smaller, states
 
 MOST_CUTS = 200
 """How many requests may come before a failure for an earlier one to be looked for."""
@@ -29,36 +31,38 @@ class Search:
         but at most `most` for each cut, until one fails.
         """
         outcome = Outcome()
-        covered: list[tuple[int, int]] = []
+        covered: list[Covered] = []
 
         def work(point: Point) -> tuple[dict[str, Any], None, Failure | None]:
-            done, failure, count = self._all_states(point, most)
-            covered.append(count)
+            covered.append(own := Covered())
+            done, failure = self._all_states(point, most, own)
             return done["cut"], None, failure
 
         with suppress(StoppedError), self._campaign.begun(outcome):
             points = [Point(seed + at - 1, request=at) for at in range(1, outcome.requests + 2)]
             self._campaign.each(points, work, outcome, jobs, told)
-        outcome.states = (sum(judged for judged, _ in covered), sum(whole for _, whole in covered))
+        outcome.states = Covered(*(sum(each) for each in zip(*map(astuple, covered), strict=True)))
         outcome.failures.sort(key=lambda failure: failure.request)
         return outcome
 
-    def _all_states(self, point: Point, most: int) -> tuple[dict[str, Any], Failure | None, tuple[int, int]]:
-        """Judges the states of one cut; returns the media's part of the result, the failure, and how many
-        states were judged and how many there are.
+    def _all_states(self, point: Point, most: int, covered: Covered) -> tuple[dict[str, Any], Failure | None]:
+        """Judges the states of one cut, and counts them; returns the media's part of the result and the
+        failure.
         """
         at = self._campaign.scratch / f"every-{point.request}"
         done = self._campaign.lose_power(at, point)
-        cut = Cut(at / "nand")
-        judged = 0
+        sectors = Cut(at / "nand").sectors()
+        covered.all = 1 << len(sectors)
+        covered.torn_all = (1 << sum(sectors)) - covered.all
         failure = None
-        for persist in states(len(cut.writes), most):
-            judged += 1
-            failure = self._judged(at, point, done["requests"], cut.whole(persist))
+        for state in states(sectors, most):
+            covered.torn += is_torn(state)
+            covered.judged += not is_torn(state)
+            failure = self._judged(at, point, done["requests"], state)
             if failure:
                 break
         shutil.rmtree(at, ignore_errors=True)
-        return done, failure, (judged, 1 << len(cut.writes))
+        return done, failure
 
     def _judged(self, left: Path, point: Point, requests: int, state: State) -> Failure | None:
         """Judges a copy of the device that a cut has left, in one state of its unflushed writes."""
@@ -99,12 +103,12 @@ class Search:
         """Returns the smallest loss of a cut at a request, if one of its likeliest states fails."""
         at = self._campaign.scratch / f"first-{point.request}"
         done = self._campaign.lose_power(at, point)
-        cut = Cut(at / "nand")
+        sectors = Cut(at / "nand").sectors()
         try:
-            for persist in states(len(cut.writes), MOST_TRIED):
-                failure = self._judged(at, point, done["requests"], cut.whole(persist))
+            for state in states(sectors, MOST_TRIED, torn=False):
+                failure = self._judged(at, point, done["requests"], state)
                 if failure:
-                    return self._least(at, failure, cut.whole(persist))
+                    return self._least(at, failure, state)
         finally:
             shutil.rmtree(at, ignore_errors=True)
         return None

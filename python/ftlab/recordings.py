@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +30,35 @@ def check_recording(output: Output | None, rotate: int | None = None) -> None:
         raise output.fail("is not a regular file, and Parquet is made at the end; name a .csv")
     if output.suffix == ".parquet" and rotate is not None:
         raise output.fail("numbered files are csv (--rotate); name a .csv, or leave --rotate out")
+
+
+@contextmanager
+def reader_of(output: Output | None, say: Callable[[str], object] = lambda _: None) -> Iterator[None]:
+    """Waits before the block until somebody reads ``output``, if that is a named pipe; ``say`` is told so.
+
+    The device opens the pipe itself, and nothing can interrupt it there.
+
+    Raises:
+        UserError: the pipe cannot be opened.
+    """
+    if output is None or not Path(output.name).is_fifo():
+        yield
+        return
+    flags = os.O_WRONLY | os.O_CLOEXEC
+    try:
+        try:
+            pipe = os.open(output.name, flags | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            say(f"waiting until somebody reads {output.name}")
+            pipe = os.open(output.name, flags)
+    except OSError as error:
+        raise output.fail(f"cannot write: {error.strerror}") from None
+    try:
+        yield
+    finally:
+        os.close(pipe)
 
 
 def finish_recording(output: Output | None, device: str) -> None:

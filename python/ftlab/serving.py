@@ -13,7 +13,7 @@ from ftlab import _core, live
 from ftlab._core import InternalError, UserError
 from ftlab.configs import ConfigLike, Override, Scalar, load, overrides_of
 from ftlab.outputs import Output
-from ftlab.recordings import check_recording, finish_recording
+from ftlab.recordings import check_recording, finish_recording, reader_of
 from ftlab.result import Result
 
 if TYPE_CHECKING:
@@ -111,7 +111,8 @@ def serve(
     resolved = load(config, [*safe, *overrides_of(set, overrides)])
     recording = None if record is None else Output("record", record)
     check_recording(recording, rotate)
-    with live.named(control or live.beside(addresses)) as commands:
+    pipe = reader_of(recording if rotate is None else None)
+    with pipe, live.named(control or live.beside(addresses)) as commands:
         server = _core.LiveServer(
             resolved,
             addresses,

@@ -125,6 +125,25 @@ def judged(tmp_path: Path, media: Path) -> str:
     return check.stderr.strip()
 
 
+@pytest.mark.parametrize("search", [["--cuts", "20"], ["--every"]])
+def test_a_command_that_fails_by_itself_is_no_cut(tmp_path: Path, search: list[str]) -> None:
+    """A command that cannot begin, as one whose mount is refused, ends the campaign; one that the cut has
+    ended is judged.
+    """
+    script = tmp_path / "once.py"
+    script.write_text(
+        f"import pathlib, sys\nbegun = pathlib.Path({str(tmp_path / 'begun')!r})\n"
+        "if begun.exists(): sys.exit('cannot mount')\n"
+        f"begun.touch()\nsys.path.insert(0, {str(STORES.parent)!r})\nimport stores\nstores.main()\n"
+    )
+    done = run_script(script, "flushes", *search)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "seed 1: the command fails while the device has power (exit status 1)" in done.stderr, done.stderr
+    assert done.stderr.strip().endswith("cannot mount")
+    judged = run("flushes", "--cuts", "5", "--seed", "3")
+    assert judged.returncode == 0 and "5 power cuts" in judged.stdout, judged.stderr
+
+
 def test_what_is_kept_leaves_sockets_out(tmp_path: Path) -> None:
     """Regression: a socket that the command left behind, as a server does, ended the campaign."""
     script = tmp_path / "server.py"
@@ -153,17 +172,18 @@ def test_the_smallest_loss_is_one_write(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("how", "requests", "flushes"), [("flushes", 4, 2), ("fua", 3, 1)])
 def test_every_state_of_a_short_program(tmp_path: Path, how: str, requests: int, flushes: int) -> None:
     """A right program passes in all states: before each write there is nothing to lose, before each flush one
-    write is or is not.
+    write is or is not; the one with data, of 8 sectors, may also be torn.
     """
     out = tmp_path / "out.json"
-    done = run(how, "--every", "--json", str(out), "--jobs", "2")
+    done = run(how, "--every", "6", "--json", str(out), "--jobs", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads(out.read_text())
     assert result["requests"] == requests * stores.TRANSACTIONS
     assert result["cuts"] == result["requests"] + 1
     covered = result["cuts"] + flushes * stores.TRANSACTIONS
-    assert result["states"] == {"judged": covered, "all": covered}
-    assert f"states judged: {covered} of {covered}" in done.stdout
+    torn, torn_all = (6 - 2) * stores.TRANSACTIONS, (256 - 2) * stores.TRANSACTIONS
+    assert result["states"] == {"judged": covered, "all": covered, "torn": torn, "torn_all": torn_all}
+    assert f"states judged: {covered} of {covered} of whole writes, {torn} of 3,048" in done.stdout
     # The states are judged on copies, on which no recovery is timed.
     assert result["recovery"] is None and "recovery" not in done.stdout
 
@@ -177,27 +197,74 @@ def test_every_state_finds_what_is_wrong(tmp_path: Path) -> None:
     assert failure["request"] == 3 and failure["lost"][0]["offset"] == 0
 
 
+TORN = """
+import os, sys
+sys.path.insert(0, STORES)
+import stores
+from pathlib import Path
+client = stores.Client(Path(os.environ["FTLAB_DISK"].split("=")[1]))
+if sys.argv[1] == "load":
+    client.ask(stores.WRITE, 0, data=b"x" * 1024)
+    client.ask(stores.FLUSH)
+else:
+    data = client.ask(stores.READ, 0, 1024)
+    sys.exit("half a record" if data[:512] != data[512:] else 0)
+"""
+"""A record of two sectors without a checksum, which must not be torn."""
+
+
+def test_every_state_finds_a_torn_write(tmp_path: Path) -> None:
+    """Whole, the record passes; each of the two ways to tear it fails."""
+    script, out = tmp_path / "torn.py", tmp_path / "out.json"
+    script.write_text(TORN.replace("STORES", repr(str(STORES.parent))))
+    program = [sys.executable, "-S", str(script)]
+    words = [sys.executable, "-m", "ftlab", "crash", "crash", "--live", "--every", "--json", str(out)]
+    words += ["--check-command", shlex.join([*program, "judge"]), "--", *program, "load"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    (failure,) = json.loads(out.read_text())["failures"]
+    assert failure["request"] == 2 and "half a record" in failure["text"]
+    assert [(write["sectors"], write["lost"]) for write in failure["lost"]] == [(2, 1)]
+    assert "1 of 2 sectors" in done.stderr
+
+
 def test_states_are_all_or_the_likeliest() -> None:
-    """Each state comes once; beyond the bound, those that lose or keep one write come before random ones."""
-    assert len(set(live_lost.states(3, 8))) == 8
-    few = list(live_lost.states(20, 30))
-    assert len(set(few)) == 30 and few[0] == (False,) * 20 and few[1] == (True,) * 20
-    assert {sum(state) for state in few[2:]} == {1, 19}
+    """Each state comes once; beyond the bound, whole writes come before torn ones, and those that lose or
+    keep one write before random ones.
+    """
+    assert len(set(live_lost.states([1, 1, 1], 8))) == 8
+    assert sorted(live_lost.states([2, 1], 8)) == sorted((a + b, c) for a in "01" for b in "01" for c in "01")
+    assert len(list(live_lost.states([8, 8], 64, torn=False))) == 4
+    few = list(live_lost.states([8] * 20, 30))
+    assert len(set(few)) == 30 and few[0] == ("0" * 8,) * 20 and few[1] == ("1" * 8,) * 20
+    assert {state.count("1" * 8) for state in few[2:]} == {1, 19} and not any(map(live_lost.is_torn, few))
+    several = list(live_lost.states([8, 8], 20))
+    assert not any(map(live_lost.is_torn, several[:4])) and all(map(live_lost.is_torn, several[4:8]))
+    assert several[4] == ("0" * 8, "1" * 4 + "0" * 4) and len(set(several)) == 20
     assert list(live_lost.smaller(("11", "01", "0"))) == [("11", "11", "0"), ("11", "01", "1")]
 
 
-def test_a_flush_that_failed_makes_nothing_durable(tmp_path: Path) -> None:
-    """The cut leaves the write among the unflushed ones, though a flush after it has ended."""
-    sizes = {"offset": 0, "length": 512}
-    write = {"number": 1, "op": "write", **sizes, "fua": False, "begin_ns": 0, "end_ns": 10}
-    flush = {"number": 2, "op": "flush", "offset": 0, "length": 0, "fua": False, "begin_ns": 20, "end_ns": 30}
-    kept = {"number": 1, "op": "write", **sizes, "end_ns": 10, "zero": False, "persists": "0"}
-    for unflushed, fate in (([kept], "acknowledged, not flushed, lost"), ([], "durable")):
-        head = {"time_ns": 40, "writes": unflushed, "recent": [write, flush]}
-        (tmp_path / "nand.cut").write_bytes(json.dumps(head).encode() + b"\n")
-        cut = live_lost.Cut(tmp_path / "nand")
-        assert cut.durable_ns(write) == (None if unflushed else 30)
-        assert f"#1 write of 512 B at 0: {fate}" in cut.told()
+@pytest.mark.parametrize(
+    ("unflushed", "failed", "durable_ns", "fate"),
+    [
+        (True, True, None, "acknowledged, not flushed, lost"),
+        (False, True, None, "acknowledged, not flushed, not in the cache any more"),
+        (False, False, 30, "durable"),
+    ],
+)
+def test_a_flush_that_failed_makes_nothing_durable(
+    tmp_path: Path, unflushed: bool, failed: bool, durable_ns: int | None, fate: str
+) -> None:
+    """Whether the write is still among the unflushed ones, or older than those that the cache holds."""
+    asked = {"fua": False, "failed": False}
+    write = {"number": 1, "op": "write", "offset": 0, "length": 512, **asked, "begin_ns": 0, "end_ns": 10}
+    flush = {**write, "number": 2, "op": "flush", "begin_ns": 20, "end_ns": 30, "failed": failed}
+    head = {"time_ns": 40, "writes": [{**write, "persists": "0"}] * unflushed, "recent": [write, flush]}
+    (tmp_path / "nand.cut").write_bytes(json.dumps(head).encode() + b"\n")
+    cut = live_lost.Cut(tmp_path / "nand")
+    assert cut.durable_ns(write) == durable_ns
+    assert f"#1 write of 512 B at 0: {fate}" in cut.told()
+    assert f"#2 flush: {'failed' if failed else 'done'}" in cut.told()
 
 
 def test_the_cache_is_volatile_unless_it_is_left_out(tmp_path: Path) -> None:

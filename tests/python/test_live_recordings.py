@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import resource
 import signal
+import subprocess
+import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import polars as pl
@@ -108,3 +112,22 @@ def test_what_cannot_be_rotated_is_refused(tmp_path: Path, cli: Cli) -> None:
     ):
         done = cli("serve", *DEVICES["page"], "--nbd", f"unix:{tmp_path}/a.sock", *options)
         assert done.returncode == 2 and word in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("read", [True, False])
+def test_a_pipe_waits_for_its_reader(tmp_path: Path, read: bool) -> None:
+    """A recording into a named pipe begins when somebody reads it; an interrupt ends the wait."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "ftlab", "serve", *DEVICES["page"], "--nbd", f"unix:{tmp_path}/a.sock"]
+    with subprocess.Popen([*command, "--record", str(pipe)], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        assert process.stderr.readline() == f"waiting until somebody reads {pipe}\n"
+        with pipe.open() if read else nullcontext() as reader:
+            if reader:
+                assert process.stderr.readline().startswith("serving ")
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=60)[1]
+            if reader:
+                assert reader.read().startswith("time_ns,op,")
+    assert process.returncode == (0 if read else 130), said

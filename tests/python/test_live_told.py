@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -298,6 +299,7 @@ def test_what_a_device_cannot_be_told(tmp_path: Path, cli: Cli) -> None:
 def test_latencies_are_told_by_program(tmp_path: Path, cli: Cli) -> None:
     """Each client on a Unix socket counts for the program that connected."""
     need("nbdsh")
+    begun = time.time()
     with served(tmp_path, *DEVICES["page"], "--time", "free", "--trace-pids") as device:
         overwrite(device.path, 1, 99)
         device.shell('h.connect_uri(URI)\nh.pwrite(b"x" * 8192, 0)\nh.pread(4096, 0)\nh.pread(4096, 0)')
@@ -310,12 +312,20 @@ def test_latencies_are_told_by_program(tmp_path: Path, cli: Cli) -> None:
     total = sum(program["write"]["count"] for program in programs.values())
     assert total == device.result["trace"]["writes"] == 100
     assert own in shown and other["name"][:8] in shown
+    slowest = device.result["live"]["slowest"]
+    times = [slow["latency_ns"] for slow in slowest]
+    assert len(times) == 20 and times == sorted(times, reverse=True)
+    assert times[0] == max(program["write"]["max_ns"] for program in programs.values())
+    assert all(begun <= slow["answered_s"] <= time.time() for slow in slowest)
+    # A write of several pages takes longer than those of one.
+    (large,) = (slow for slow in slowest if slow["length"] == 8192)
+    assert (large["program"], large["operation"], large["offset"]) == (other["name"], "write", 0)
 
 
 def test_programs_are_not_told_apart_unless_asked(tmp_path: Path) -> None:
     with served(tmp_path, *DEVICES["page"], "--time", "free") as device, Client(device.path) as client:
         client.ask(WRITE, 0, data=b"x" * 4096)
-    assert "programs" not in device.result["live"]
+    assert not {"programs", "slowest"} & set(device.result["live"])
 
 
 def test_a_caller_of_the_file_is_known_and_gets_errors(tmp_path: Path, cli: Cli) -> None:

@@ -65,9 +65,14 @@ def test_metrics_say_what_the_result_says(tmp_path: Path, cli: Cli) -> None:
         device.shell(WRITES)
         text, kind = fetch(device)
         stats = json.loads(cli.ok("ctl", "stats"))
-        for path, status in (("", 404), ("/metrics/x", 404)):
+        for path, status in (("", 404), ("/metrics/x", 404), ("/x?/metrics", 404)):
             with pytest.raises(urllib.error.HTTPError, match=str(status)):
                 urllib.request.urlopen(device.said.split()[-1].removesuffix("/metrics") + path, timeout=10)
+        refused = {"Accept": "application/openmetrics-text;q=0,text/plain"}
+        assert ask(device, "GET", refused)[1].startswith("text/plain")
+        asked = device.said.split()[-1] + "?x=1"
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            assert "ftlab_free_blocks" in answer.read().decode()
     assert kind.startswith("application/openmetrics-text") and text.endswith("# EOF\n")
     found = samples(text)
     for name, field in (("read", "reads"), ("write", "writes"), ("trim", "trims"), ("flush", "flushes")):

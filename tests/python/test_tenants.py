@@ -179,3 +179,14 @@ def test_too_many_streams_are_refused(tmp_path: Path) -> None:
 def test_alone_reads_a_trace_more_than_once(cli: Cli) -> None:
     run = cli("run", "map-plus", "--trace", "/dev/null", "--set", "workload.tenants=by-stream", "--alone")
     assert run.returncode == 2 and "--alone reads the trace again" in run.stderr
+
+
+def test_a_recording_by_its_times_is_noted(tmp_path: Path) -> None:
+    """The recording of a live device says when requests completed; only its tenant can say that they wait."""
+    rows = "".join(f"{at * 1000},W,{at * 4096},4096,1,900\n" for at in range(20))
+    (tmp_path / "r.csv").write_text(f"time_ns,op,offset,size,outstanding,latency_ns\n{rows}")
+    table = f'preset = "map-plus"\n[tenant.phone]\ntrace = "{tmp_path}/r.csv"\n'
+    for replay, noted in (("", True), ('replay = "dependent"\n', False), ('replay = "closed"\n', False)):
+        notes = ftlab.run(of(table + replay, tmp_path))["trace"].get("notes") or []
+        told = [note for note in notes if note.startswith("phone: a recording of a live device")]
+        assert bool(told) == noted, (replay, notes)

@@ -278,7 +278,9 @@ pub fn serve(shared: &Shared, stream: &TcpStream) -> std::io::Result<()> {
         open |= wants_open_metrics(&line);
     }
     let text = || Scrape::of(shared).text().expect("a text takes everything");
-    let (status, kind, body) = match asked.split(' ').collect::<Vec<_>>()[..] {
+    // A query after the path asks for nothing that there is, as with Prometheus' own exporters.
+    let words = asked.split(' ').map(|word| word.split('?').next().unwrap_or_default());
+    let (status, kind, body) = match words.collect::<Vec<_>>()[..] {
         ["GET" | "HEAD", "/metrics", _] if open => ("200 OK", OPEN_METRICS, text()),
         ["GET" | "HEAD", "/metrics", _] => ("200 OK", PLAIN, plain(&text())),
         ["GET" | "HEAD", ..] => ("404 Not Found", "text/plain", "it is /metrics\n".into()),
@@ -296,12 +298,20 @@ pub fn serve(shared: &Shared, stream: &TcpStream) -> std::io::Result<()> {
     )
 }
 
-/// Whether a line of the query's head asks for the OpenMetrics format; all others get the older one.
+/// Whether a line of the query's head asks for the OpenMetrics format; all others get the older one. A weight of 0
+/// means that the format is not acceptable (RFC 9110, 12.4.2).
 fn wants_open_metrics(line: &str) -> bool {
     let Some((name, kinds)) = line.split_once(':') else { return false };
-    let mut kinds = kinds.split(',').map(|kind| kind.split(';').next().unwrap_or_default().trim());
-    name.eq_ignore_ascii_case("accept")
-        && kinds.any(|kind| kind.eq_ignore_ascii_case("application/openmetrics-text"))
+    let refused = |parameter: &str| {
+        let weight = parameter.split_once('=').filter(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
+        weight.is_some_and(|(_, weight)| weight.trim().parse() == Ok(0.0))
+    };
+    let asks = |kind: &str| {
+        let mut parts = kind.split(';');
+        let kind = parts.next().unwrap_or_default().trim();
+        kind.eq_ignore_ascii_case("application/openmetrics-text") && !parts.any(refused)
+    };
+    name.eq_ignore_ascii_case("accept") && kinds.split(',').any(asks)
 }
 
 /// Returns the text in Prometheus' own format: there are no units and no end, and a counter is described under the name
@@ -348,9 +358,14 @@ mod tests {
             "Accept: text/html, application/OpenMetrics-text;version=1.0.0;q=0.5,*/*"
         ));
         assert!(wants_open_metrics("accept:application/openmetrics-text"));
-        for other in
-            ["Accept: */*", "Accept: text/plain;version=0.0.4", "X-Accept: application/openmetrics-text", ""]
-        {
+        for other in [
+            "Accept: */*",
+            "Accept: text/plain;version=0.0.4",
+            "X-Accept: application/openmetrics-text",
+            "Accept: application/openmetrics-text;version=1.0.0;q=0",
+            "Accept: application/openmetrics-text; Q=0.000, text/plain",
+            "",
+        ] {
             assert!(!wants_open_metrics(other), "{other}");
         }
     }

@@ -50,6 +50,9 @@ struct Event {
     fua: bool,
     begin_ns: u64,
     end_ns: Option<u64>,
+    /// Older files do not have it.
+    #[serde(default)]
+    failed: bool,
 }
 
 fn name(op: Op) -> String {
@@ -97,6 +100,7 @@ pub fn leave(
         fua: event.fua,
         begin_ns: event.times_ns.0,
         end_ns: event.times_ns.1,
+        failed: event.failed,
     };
     let head = Head {
         version: VERSION,

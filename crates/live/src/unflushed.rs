@@ -90,8 +90,10 @@ pub struct Event {
     pub range: (u64, u64),
     /// Whether it has FUA.
     pub fua: bool,
-    /// Simulated times of arrival and of the acknowledgement, ns.
+    /// Simulated times of arrival and of the answer, ns.
     pub times_ns: (u64, Option<u64>),
+    /// Whether the answer was an error; a flush that failed covers nothing.
+    pub failed: bool,
 }
 
 /// The unflushed writes and trims, and the requests of the last second.
@@ -128,13 +130,14 @@ impl Unflushed {
     pub fn flush(&mut self, number: u64, now_ns: u64) {
         let done = self.writes.iter().filter(|write| write.end_ns.is_some());
         self.flushes.push((number, done.map(|write| write.number).collect()));
-        self.note(Event { number, op: Op::Flush, range: (0, 0), fua: false, times_ns: (now_ns, None) });
+        let times_ns = (now_ns, None);
+        self.note(Event { number, op: Op::Flush, range: (0, 0), fua: false, times_ns, failed: false });
     }
 
     /// Notes that a write or a trim has been submitted; `old` fills in what a sector holds.
     pub fn write(&mut self, write: Write, now_ns: u64, old: impl Fn(u64, &mut Bytes)) {
         let Write { number, op, range, fua, .. } = write;
-        self.note(Event { number, op, range, fua, times_ns: (now_ns, None) });
+        self.note(Event { number, op, range, fua, times_ns: (now_ns, None), failed: false });
         if write.bytes() > self.most_bytes {
             return self.large.push(write);
         }
@@ -159,10 +162,11 @@ impl Unflushed {
         }
     }
 
-    /// Notes that a submission has been acknowledged; a flush that has `failed` covers nothing.
+    /// Notes that a submission has been answered; a flush that has `failed` covers nothing.
     pub fn acknowledge(&mut self, number: u64, failed: bool, now_ns: u64) {
         if let Some(event) = self.recent.iter_mut().rev().find(|event| event.number == number) {
             event.times_ns.1 = Some(now_ns);
+            event.failed = failed;
         }
         if let Some(at) = self.flushes.iter().position(|flush| flush.0 == number) {
             let (_, covered) = self.flushes.swap_remove(at);
@@ -313,6 +317,8 @@ mod tests {
         cache.flush(5, 9);
         cache.acknowledge(5, true, 10);
         assert_eq!(cache.writes.len(), 2, "a flush that failed covers nothing");
+        let failed = cache.recent.iter().filter(|event| event.failed).map(|event| event.number);
+        assert_eq!(failed.collect::<Vec<_>>(), [5]);
         cache.flush(6, 11);
         cache.acknowledge(4, false, 12);
         cache.acknowledge(6, false, 13);

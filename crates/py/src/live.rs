@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use ftlab_config::Resolved;
 use ftlab_core::metrics::{Report, Summary};
 use ftlab_core::sim::Prepared;
 use ftlab_embed::Fields;
-use ftlab_live::engine::{Live, OPERATIONS, Program};
+use ftlab_live::engine::{Live, OPERATIONS, Program, Slow};
 use ftlab_live::media::{Nand, Opened, Stored};
 use ftlab_live::pace::Time;
 use ftlab_live::reopen::reopen;
@@ -59,6 +59,7 @@ fn described(resolved: &Resolved, since: Instant, report: &Report, live: &Live, 
     result["live"]["failed"] = json!({ "reads": live.failed[0], "writes": live.failed[1] });
     if let Some(programs) = &live.programs {
         result["live"]["programs"] = programs.iter().map(program).collect();
+        result["live"]["slowest"] = live.slowest.iter().map(|slow| slowest(slow, programs)).collect();
     }
     result["live"]["interference"] = live.interference.as_ref().map_or(Value::Null, interference);
     if let Some(recording) = &live.recording {
@@ -90,6 +91,20 @@ fn program(program: &Program) -> Value {
         told[name] = json!(Summary::new(latency, false));
     }
     told
+}
+
+/// Returns one of the requests that took longest.
+fn slowest(slow: &Slow, programs: &[Program]) -> Value {
+    let (origin, answered) = (&slow.origin, slow.answered.duration_since(UNIX_EPOCH));
+    json!({
+        "program": programs[usize::from(origin.program)].name,
+        "operation": OPERATIONS[origin.operation],
+        "offset": origin.range.0,
+        "length": origin.range.1,
+        "arrival_ns": origin.arrival_ns,
+        "latency_ns": slow.latency_ns,
+        "answered_s": answered.map_or(0.0, |since| since.as_secs_f64()),
+    })
 }
 
 /// Returns how much the device was interfered with.

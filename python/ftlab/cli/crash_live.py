@@ -20,7 +20,7 @@ from ftlab._core import Config, UserError
 from ftlab.cli import options
 from ftlab.cli.stopping import Asked, asked_to_stop
 from ftlab.configs import Override, file_name, keys, load
-from ftlab.live_cuts import Campaign, Failure, Outcome, Programs
+from ftlab.live_cuts import Campaign, Covered, Failure, Outcome, Programs
 from ftlab.live_search import Search
 from ftlab.outputs import write_stdout
 from ftlab.process import ENDED
@@ -31,6 +31,8 @@ FAULT = 1
 CACHE = "1MiB"
 """The volatile cache of a device whose configuration has none."""
 BUFFER = "device.write_buffer"
+MOST_EXACT = 1 << 53
+"""The largest number of states that is told; JSON readers may round larger ones."""
 MOST_SEED = (1 << 63) - 1
 """The largest seed of a first cut; those of the others are counted from it on, in 64 bits."""
 
@@ -216,13 +218,19 @@ def _result(
         "cuts": outcome.cuts,
         "operations": outcome.operations,
         "requests": outcome.requests,
-        "states": outcome.states and dict(zip(("judged", "all"), outcome.states, strict=True)),
+        "states": outcome.states and _covered(outcome.states),
         "torn_programs": outcome.torn_programs,
         "torn_erases": outcome.torn_erases,
         "recovery": {"mean_ns": round(sum(took) / len(took)), "max_ns": max(took)} if took else None,
         "failures": [plain(failure) for failure in outcome.failures],
         "least": least and plain(least),
     }
+
+
+def _covered(states: Covered) -> dict[str, Any]:
+    """Returns the numbers of states; None stands for one above `MOST_EXACT`."""
+    numbers = dataclasses.asdict(states)
+    return {name: number if number <= MOST_EXACT else None for name, number in numbers.items()}
 
 
 def _report(result: dict[str, Any]) -> str:
@@ -232,7 +240,14 @@ def _report(result: dict[str, Any]) -> str:
         took
         and f"  time of a recovery: mean {duration(took['mean_ns'])}, longest {duration(took['max_ns'])}\n"
     )
-    covered = states and f"  states judged: {count(states['judged'])} of {count(states['all'])}\n"
+
+    def part(judged: int, there: int | None) -> str:
+        return f"{count(judged)} of {f'more than {count(MOST_EXACT)}' if there is None else count(there)}"
+
+    covered = states and (
+        f"  states judged: {part(states['judged'], states['all'])} of whole writes,"
+        f" {part(states['torn'], states['torn_all'])} with a torn one\n"
+    )
     return (
         f"{shlex.join(result['command'])}: {count(result['cuts'])} power cuts from seed {result['seed']} on,"
         f" {count(len(result['failures']))} failed\n"

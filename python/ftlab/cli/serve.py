@@ -16,7 +16,7 @@ from ftlab.cli import completing, options
 from ftlab.cli.stopping import asked_to_stop
 from ftlab.configs import Override, load
 from ftlab.outputs import Output, check_distinct, saying_what_is_written, write_stdout
-from ftlab.recordings import check_recording, finish_recording
+from ftlab.recordings import check_recording, finish_recording, reader_of
 from ftlab.units import count, duration, quantity
 
 if TYPE_CHECKING:
@@ -165,6 +165,7 @@ def serve(
     from ftlab.result import Result
 
     with (
+        reader_of(recording if rotated is None else None, _say),
         saying_what_is_written(outputs),
         named(control or beside(addresses)) as commands,
         # The first two signals end the device even if the parent process ignores them; closing the terminal

@@ -111,23 +111,22 @@ impl Dependence {
         Some(&self.slots[self.chains[usize::from(stream)].first].record)
     }
 
-    /// Sends the next request, and returns it.
-    pub fn send(&mut self) -> Option<Record> {
-        let Reverse((due_ns, _, stream)) = self.due.pop()?;
+    /// Sends the next request, which waits for no completion any more.
+    pub fn send(&mut self) {
+        let Some(Reverse((due_ns, _, stream))) = self.due.pop() else { return };
         let chain = &mut self.chains[usize::from(stream)];
-        let Slot { record, next, .. } = self.slots[chain.first];
+        // A copy of the whole record would be made for every request.
+        let Slot { record: Record { time_ns, latency_ns, .. }, next, .. } = self.slots[chain.first];
         self.slots.release(chain.first);
         self.waiting -= 1;
         (chain.sent_ns, chain.first) = (due_ns, next);
         if next == NONE {
             chain.last = NONE;
         }
-        if record.latency_ns != Record::UNKNOWN {
-            let complete_ns = record.time_ns.saturating_add(record.latency_ns);
-            chain.later.push(Reverse((complete_ns, record.latency_ns == 0)));
+        if latency_ns != Record::UNKNOWN {
+            chain.later.push(Reverse((time_ns.saturating_add(latency_ns), latency_ns == 0)));
         }
         self.consider(stream);
-        Some(record)
     }
 
     /// Drops the requests that have not been sent.

@@ -76,13 +76,13 @@ impl<'a> Dependent<'a> {
 
     /// Does what [`Arrivals::take`] does, for the request with this number.
     pub fn take_as(&mut self, number: u64, arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError> {
-        let record = *self.rule.next().expect("one arrives");
-        let request = self.intake.request(number, arrival_ns, &record);
-        let request = request.ok_or_else(|| beyond(self.source, &record, self.intake.user_bytes))?;
+        let record = self.rule.next().expect("one arrives");
+        let request = self.intake.request(number, arrival_ns, record);
+        let mut request = request.ok_or_else(|| beyond(self.source, record, self.intake.user_bytes))?;
+        // The number of completions that it counts for: those of others are added as they become part of it.
+        request.tag = u32::from(record.latency_ns != Record::UNKNOWN);
         let id = pool.insert(request);
         self.rule.send();
-        // The number of completions that it counts for: those of others are added as they become part of it.
-        pool[id].tag = u32::from(record.latency_ns != Record::UNKNOWN);
         self.arrived += 1;
         self.read(arrival_ns)?;
         Ok(id)

@@ -103,6 +103,11 @@ impl<'a> Replayed<'a> {
         Ok(arrivals)
     }
 
+    /// Whether requests come at the times of their records.
+    pub fn is_open(&self) -> bool {
+        self.closed.is_none()
+    }
+
     /// Reads the next record.
     #[inline(always)] // for every request
     fn fetch(&mut self) -> Result<(), SourceError> {

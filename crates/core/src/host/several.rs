@@ -13,6 +13,11 @@ use crate::workload::settings::Replay;
 use crate::workload::tenants::{Tenant, told_of};
 use crate::workload::{Record, Source, SourceError, SourceSummary};
 
+/// What is noted about the recording of a live device in a tenant that replays it by its times.
+const BY_ITS_TIMES: &str = "a recording of a live device, replayed by its times: on a slower or faster device its \
+                            requests would have come later or sooner; replay = \"dependent\" lets them wait as its \
+                            clients did";
+
 /// What sends a tenant's requests.
 pub enum Sender {
     /// A source, which delivers addresses of the device, times from the start of the run on and the tenant's number as
@@ -299,7 +304,13 @@ impl Arrivals for Several<'_> {
         let mut all = SourceSummary::default();
         for load in &self.loads {
             let one = match &load.requests {
-                Requests::Replayed(requests) => requests.summary(),
+                Requests::Replayed(requests) => {
+                    let mut one = requests.summary();
+                    if one.recording && requests.is_open() {
+                        one.notes.push(BY_ITS_TIMES.into());
+                    }
+                    one
+                }
                 Requests::Dependent(requests) => requests.summary(),
                 Requests::Part(_) => continue,
             };

@@ -12,6 +12,7 @@ use ftlab_core::workload::Op;
 
 use super::Sink;
 use super::power::Ran;
+use super::programs::Origin;
 use crate::nbd::Errno;
 use crate::nbd::reply::{self, To};
 use crate::payload::Payload;
@@ -51,8 +52,7 @@ pub(super) struct Ticket {
     pub charged: usize,
     /// Stream of the request; 0: none.
     pub stream: u16,
-    /// Number of the program that asked, its operation, and when it arrived, ns.
-    pub program: (u16, usize, u64),
+    pub origin: Origin,
     /// Whether the reply has data.
     pub reads: bool,
     /// The reply to a read, and where its data begins.

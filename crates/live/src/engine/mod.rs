@@ -34,8 +34,8 @@ use flights::{Flight, Flights, Heard, Ticket, Tickets};
 use orders::Orders;
 pub use power::MediaStatus;
 use power::Supply;
-pub use programs::{OPERATIONS, Program};
-use programs::{Programs, operation};
+pub use programs::{OPERATIONS, Program, Slow};
+use programs::{Origin, Programs, operation};
 pub use status::Live;
 
 /// The live device: the simulation, its payload, and the clients' requests in flight.
@@ -179,7 +179,12 @@ impl Engine {
             to: asked.to(),
             charged: asked.charged,
             stream: asked.stream,
-            program: (asked.program, operation(command), self.simulation.now_ns() + 1),
+            origin: Origin {
+                program: asked.program,
+                operation: operation(command),
+                arrival_ns: self.simulation.now_ns() + 1,
+                range: (offset, length),
+            },
             reads: command == Command::Read,
             reply,
             data_at,
@@ -350,8 +355,7 @@ impl Engine {
         }
         let ticket = self.tickets.close(flight.ticket);
         if let Some(programs) = self.programs.as_mut().filter(|_| !ticket.failed) {
-            let (program, operation, since_ns) = ticket.program;
-            programs.add(program, operation, at_ns - since_ns);
+            programs.add(ticket.origin, at_ns);
         }
         self.answer(ticket, false);
         if let Some(due) = self.pace.moment(at_ns) {

@@ -1,6 +1,8 @@
-//! Latencies by program: which processes ask, and how long each program's requests take.
+//! Latencies by program: which processes ask, how long each program's requests take, and which took longest.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::time::SystemTime;
 
 use ftlab_core::metrics::Histogram;
 use ftlab_core::workload::Op;
@@ -15,6 +17,33 @@ const NOBODY: &str = "(unknown)";
 const OTHERS: &str = "(others)";
 /// Upper bound on the number of programs told apart.
 const MOST: usize = 256;
+
+/// Number of the requests that took longest which are kept.
+const SLOWEST: usize = 20;
+
+/// A request as its program is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Origin {
+    /// Number of the program.
+    pub program: u16,
+    /// Place in [`OPERATIONS`].
+    pub operation: usize,
+    /// Simulated time of its arrival, ns.
+    pub arrival_ns: u64,
+    /// The first byte, and the number of bytes; both 0 for a flush.
+    pub range: (u64, u64),
+}
+
+/// One of the requests that took longest; the slower one is greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slow {
+    /// Simulated time from arrival to completion, ns.
+    pub latency_ns: u64,
+    /// Who asked for what.
+    pub origin: Origin,
+    /// Wall time at which it was answered.
+    pub answered: SystemTime,
+}
 
 /// What is known about a program.
 #[derive(Clone, Debug)]
@@ -32,6 +61,8 @@ pub struct Program {
 pub(super) struct Programs {
     by_process: HashMap<u32, u16>,
     pub known: Vec<Program>,
+    /// The requests that took longest; the quickest of them first.
+    slow: BinaryHeap<Reverse<Slow>>,
 }
 
 impl Programs {
@@ -57,11 +88,26 @@ impl Programs {
         place as u16
     }
 
-    /// Adds a request's time from arrival to completion, ns.
-    pub fn add(&mut self, program: u16, operation: usize, ns: u64) {
-        if let Some(program) = self.known.get_mut(usize::from(program)) {
-            program.latency[operation].add(ns);
+    /// Adds a request that has succeeded at this simulated time, ns.
+    pub fn add(&mut self, origin: Origin, now_ns: u64) {
+        let latency_ns = now_ns - origin.arrival_ns;
+        if let Some(program) = self.known.get_mut(usize::from(origin.program)) {
+            program.latency[origin.operation].add(latency_ns);
         }
+        if self.slow.len() == SLOWEST {
+            if self.slow.peek().is_some_and(|Reverse(quickest)| quickest.latency_ns >= latency_ns) {
+                return;
+            }
+            self.slow.pop();
+        }
+        self.slow.push(Reverse(Slow { latency_ns, origin, answered: SystemTime::now() }));
+    }
+
+    /// Returns the requests that took longest, the slowest first.
+    pub fn slowest(&self) -> Vec<Slow> {
+        let mut found: Vec<Slow> = self.slow.iter().map(|&Reverse(slow)| slow).collect();
+        found.sort_unstable_by_key(|&slow| Reverse(slow));
+        found
     }
 }
 
@@ -74,4 +120,21 @@ pub(super) fn operation(command: Command) -> usize {
         _ => Op::Flush,
     };
     op as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_are_kept() {
+        let mut programs = Programs::default();
+        let origin = |number| Origin { program: 0, operation: 0, arrival_ns: number, range: (number, 512) };
+        // Latencies 7, 14, 21 and so on, modulo 101: each of 1 to 100 once.
+        (1..=100).for_each(|number| programs.add(origin(number), number + 7 * number % 101));
+        let slowest = programs.slowest();
+        let latencies: Vec<u64> = slowest.iter().map(|slow| slow.latency_ns).collect();
+        assert_eq!(latencies, (81..=100).rev().collect::<Vec<_>>());
+        assert!(slowest.iter().all(|slow| 7 * slow.origin.range.0 % 101 == slow.latency_ns));
+    }
 }

@@ -9,7 +9,7 @@ use ftlab_core::metrics::{Histogram, Summary};
 use ftlab_core::sim::Outside;
 
 use super::orders::LBA_BYTES;
-use super::programs::Program;
+use super::programs::{Program, Programs, Slow};
 use super::{Asked, Engine, MediaStatus};
 use crate::interference::Interference;
 use crate::nbd::{ALLOCATION_ID, reply};
@@ -46,6 +46,8 @@ pub struct Live {
     pub failed: [u64; 2],
     /// The programs that have asked, if they are told apart.
     pub programs: Option<Vec<Program>>,
+    /// The requests that took longest, the slowest first, likewise.
+    pub slowest: Vec<Slow>,
     /// How much other programs took from the device; filled in by the server, whose threads it is about.
     pub interference: Option<Interference>,
     /// The state of the recording, if there is one.
@@ -72,6 +74,7 @@ impl Live {
             told: orders.told.clone(),
             failed: orders.failed,
             programs: engine.programs.as_ref().map(|programs| programs.known.clone()),
+            slowest: engine.programs.iter().flat_map(Programs::slowest).collect(),
             interference: None,
             recording: engine.recording(),
         }
