@@ -68,8 +68,8 @@ def seen_length(found: Bursts) -> float:
 
 
 def same_burst(found: Bursts) -> tuple[float, float]:
-    """Returns the shares of the gaps that are within a burst: of those up to the mean gap, most of them, and of
-    those above it, hardly any. A trace shows gaps, and not what they are.
+    """Returns how many of the gaps up to the mean gap are within a burst (most), and how many of those above
+    it (hardly any), as shares. A trace shows gaps, and not what they are.
     """
     p = 1 / found.length
     parts = (

@@ -82,10 +82,10 @@ def _correlation(left: NDArray[np.float64], right: NDArray[np.float64]) -> float
 def set_sizes(found: Persistence, bursts: arrivals.Bursts, keys: dict[str, str]) -> None:
     """Sets the keys with which bursts of this process have the correlations found.
 
-    A short gap may be one between bursts, a long one may be within a burst: each correlation found is a mixture
-    of those of one burst and of two. Within a burst the generator's sizes have the correlation p + (1 - p) c^k,
-    in neighbouring bursts p g (c, p and g are the three keys): c and p follow from two distances, g from
-    neighbouring bursts.
+    A short gap may be one between bursts, a long one may be within a burst: each correlation found is a
+    mixture of those of one burst and of two. Within a burst the generator's sizes have the correlation
+    p + (1 - p) c^k, in neighbouring bursts p g (c, p and g are the three keys): c and p follow from two
+    distances, g from neighbouring bursts.
     """
     short, long = arrivals.same_burst(bursts)
     told = short - long
