@@ -99,10 +99,23 @@ def test_same_burst_is_the_share_of_gaps_within_bursts() -> None:
 
 def test_few_pairs_and_equal_sizes_say_nothing() -> None:
     times, reads = np.arange(50, dtype=np.uint64), np.ones(50, dtype=bool)
-    assert persistence.measured(times, reads, np.full(50, 4096.0)) == Persistence({}, 0.0)
+    found = persistence.measured(times, reads, np.full(50, 4096.0))
+    assert (found.within, found.across) == ({}, 0.0)
     keys: dict[str, str] = {}
     persistence.set_sizes(Persistence({}, 0.0), BURSTS, keys)
     assert keys == {}
+
+
+def test_what_chance_may_give_is_left_out() -> None:
+    within = {1: 0.04, 16: 0.03}
+    for chance, kept in (
+        (0.05, []),
+        (0.035, ["size_correlation"]),
+        (0.02, ["size_correlation", "size_persistence"]),
+    ):
+        keys: dict[str, str] = {}
+        persistence.set_sizes(Persistence(within, 0.01, chance), BURSTS, keys)
+        assert list(keys) == kept
 
 
 def test_bursts_never_keep_their_size_for_good() -> None:

@@ -80,10 +80,8 @@ ends the turns.
 """
 _REGIONS = (32 << 20, 32 << 30)
 _MOST_HOT = 0.95
-_KOLMOGOROV, _NORMAL = 1.63, 2.58
-"""Limits that random draws exceed once in a hundred times: for differences of distributions, and for
-differences of means (in standard errors).
-"""
+_KOLMOGOROV = 1.63
+"""A limit that random draws exceed once in a hundred times, for differences of distributions."""
 
 
 Progress = Callable[[int], "bool | None"]
@@ -568,9 +566,8 @@ def _spread(keys: dict[str, str], found: Workload) -> dict[str, float]:
     """Returns how far each figure of the sizes may be from its target by chance alone. With few requests this
     is more than the tolerance; correlated requests count as fewer.
     """
-    # Sizes of one burst say much the same about how long sizes persist, so each burst counts once.
-    bursts = max(found.requests / found.burst_length, 1.0)
-    spread = {f"size_lag_{lag}": _NORMAL / math.sqrt(bursts) for lag in persistence.LAGS}
+    chance = found.persistence.chance if found.persistence is not None else 0.0
+    spread = {f"size_lag_{lag}": chance for lag in persistence.LAGS}
     inflation = persistence.inflation(keys)
     for op, counts in (("read", found.read_sizes), ("write", found.write_sizes)):
         total, mean = counts.total() / inflation, getattr(found, f"mean_{op}_size")
@@ -578,7 +575,7 @@ def _spread(keys: dict[str, str], found: Workload) -> dict[str, float]:
             continue
         square = sum(size**2 * number for size, number in counts.items()) / counts.total()
         spread[f"{op}_size_mix"] = _KOLMOGOROV / math.sqrt(total)
-        spread[f"mean_{op}_size"] = _NORMAL * math.sqrt(square / mean**2 - 1) / math.sqrt(total)
+        spread[f"mean_{op}_size"] = persistence.NORMAL * math.sqrt(square / mean**2 - 1) / math.sqrt(total)
     return spread
 
 

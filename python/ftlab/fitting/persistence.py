@@ -23,6 +23,9 @@ LAGS = (1, 2, 4, 8, 16)
 LEAST_PAIRS = 100
 """With fewer pairs a correlation is not measured."""
 
+NORMAL = 2.58
+"""The limit, in standard errors, that random draws exceed once in a hundred times."""
+
 MOST_KEPT = 0.95
 """The largest share of bursts that keep the size of the one before: with more, few sizes would be drawn."""
 
@@ -45,6 +48,8 @@ class Persistence:
     """
     across: float
     """Of the last request of a burst and the first of the next, if they are of one kind; 0 with few pairs."""
+    chance: float = 0.0
+    """What independent sizes would exceed once in a hundred times."""
 
 
 def measured(times: NDArray[np.uint64], reads: NDArray[np.bool_], sizes: NDArray[np.float64]) -> Persistence:
@@ -67,7 +72,9 @@ def measured(times: NDArray[np.uint64], reads: NDArray[np.bool_], sizes: NDArray
             if (found := _correlation(logs[:-lag][pairs], logs[lag:][pairs])) is not None:
                 within[lag] = found
     ends = ends[reads[ends] == reads[ends + 1]]
-    return Persistence(within, _correlation(logs[ends], logs[ends + 1]) or 0.0)
+    # Sizes of one burst say much the same about how long sizes persist, so each burst counts once.
+    chance = NORMAL / math.sqrt(int(bursts[-1]) + 1)
+    return Persistence(within, _correlation(logs[ends], logs[ends + 1]) or 0.0, chance)
 
 
 def _correlation(left: NDArray[np.float64], right: NDArray[np.float64]) -> float | None:
@@ -85,7 +92,7 @@ def set_sizes(found: Persistence, bursts: arrivals.Bursts, keys: dict[str, str])
     A short gap may be one between bursts, a long one may be within a burst: each correlation found is a
     mixture of those of one burst and of two. Within a burst the generator's sizes have the correlation
     p + (1 - p) c^k, in neighbouring bursts p g (c, p and g are the three keys): c and p follow from two
-    distances, g from neighbouring bursts.
+    distances, g from neighbouring bursts. What chance may give is left out.
     """
     short, long = arrivals.same_burst(bursts)
     told = short - long
@@ -96,10 +103,15 @@ def set_sizes(found: Persistence, bursts: arrivals.Bursts, keys: dict[str, str])
     lag = max(lag for lag in found.within if lag == 1 or short**lag >= _SAME_BURST)
     share = short**lag
     far = near if lag == 1 else _limited((found.within[lag] - (1 - share) * across) / share)
+    if near <= found.chance:
+        return
     persistence, correlation = split(near, min(far, near), lag)
+    if persistence <= found.chance:
+        persistence, correlation = 0.0, near
     keys["size_correlation"] = quantity.percent(correlation)
-    keys["size_persistence"] = quantity.percent(persistence)
-    if persistence and across > 0:
+    if persistence:
+        keys["size_persistence"] = quantity.percent(persistence)
+    if persistence and across > found.chance:
         keys["burst_size_correlation"] = quantity.percent(min(across / persistence, MOST_KEPT))
 
 
