@@ -2,7 +2,9 @@
 
 use super::tests::*;
 use super::*;
+use ftlab_core::config::SizeMix;
 use ftlab_core::settings::{Arrival, BurstOps};
+use proptest::prelude::*;
 
 #[test]
 fn constant_arrivals_are_equally_far_apart() {
@@ -97,6 +99,91 @@ fn sizes_within_a_burst_are_correlated_and_keep_their_mix() {
         reads.windows(2).map(|pair| pair[0].last().unwrap().size == pair[1][0].size).collect();
     let same = firsts.iter().filter(|&&same| same).count() as f64 / firsts.len() as f64;
     assert!((same - 0.52).abs() < 0.03, "{same}");
+}
+
+/// Returns the correlation of the pairs' values.
+fn correlation(pairs: &[(f64, f64)]) -> f64 {
+    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64;
+    let (left, right) = (mean(&|pair| pair.0), mean(&|pair| pair.1));
+    let product = mean(&|pair| (pair.0 - left) * (pair.1 - right));
+    product / (mean(&|pair| (pair.0 - left).powi(2)) * mean(&|pair| (pair.1 - right).powi(2))).sqrt()
+}
+
+fn log_size(record: &Record) -> f64 {
+    (record.size as f64).log2()
+}
+
+/// Makes settings for bursts of one operation and of 40 requests, of four sizes.
+fn persistent(
+    size_correlation_ppm: u64,
+    size_persistence_ppm: u64,
+    burst_size_correlation_ppm: u64,
+) -> Synthetic {
+    let mix = SizeMix::new(vec![(4096, 40), (8192, 30), (16_384, 20), (65_536, 10)]);
+    Synthetic {
+        size_correlation_ppm,
+        size_persistence_ppm,
+        burst_size_correlation_ppm,
+        read_sizes: mix.clone(),
+        write_sizes: mix,
+        ..in_bursts([40.0; 2], 1_000_000_000, BurstOps::Single)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn sizes_persist_over_a_burst_and_keep_their_mix(near in 0u64..=8, far in 0u64..=8, seed in any::<u64>()) {
+        let (c, p) = (near as f64 / 10.0, far as f64 / 10.0);
+        let synthetic = persistent(near * 100_000, far * 100_000, 0);
+        let records = all(Generator::new(&synthetic, 1 << 30, seed));
+        let found = bursts(&records);
+        for lag in [1usize, 4, 16] {
+            let pairs: Vec<_> = found
+                .iter()
+                .filter(|burst| burst.len() > lag)
+                .flat_map(|burst| burst.iter().zip(&burst[lag..]))
+                .map(|(a, b)| (log_size(a), log_size(b)))
+                .collect();
+            let expected = p + (1.0 - p) * c.powi(lag as i32);
+            let reached = correlation(&pairs);
+            prop_assert!((reached - expected).abs() < 0.05, "lag {lag}: {reached}, not {expected}");
+        }
+        let small = records.iter().filter(|record| record.size == 4096).count() as f64 / records.len() as f64;
+        prop_assert!((small - 0.4).abs() < 0.04, "{small}");
+    }
+}
+
+#[test]
+fn sizes_persist_from_burst_to_burst_of_their_kind() {
+    // Reads come alone and writes in bursts, so a burst of writes often follows one of reads.
+    let synthetic =
+        Synthetic { read_burst_length: 1.0, burst_length: 2.0, ..persistent(0, 900_000, 700_000) };
+    let records = run(&synthetic);
+    let found = bursts(&records);
+    for reads in [true, false] {
+        let of_kind: Vec<_> = found.iter().filter(|burst| (burst[0].op == Op::Read) == reads).collect();
+        for apart in [1usize, 3] {
+            let pairs: Vec<_> = of_kind
+                .iter()
+                .zip(&of_kind[apart..])
+                .map(|(a, b)| (log_size(a.last().unwrap()), log_size(&b[0])))
+                .collect();
+            let (expected, reached) = (0.9 * 0.7f64.powi(apart as i32), correlation(&pairs));
+            assert!((reached - expected).abs() < 0.02, "{apart} apart: {reached}, not {expected}");
+        }
+    }
+}
+
+#[test]
+fn without_bursts_or_persistence_the_keys_draw_nothing() {
+    let plain = persistent(300_000, 0, 0);
+    assert_eq!(run(&plain), run(&Synthetic { burst_size_correlation_ppm: 700_000, ..plain.clone() }));
+    let steady = Synthetic { arrival: Arrival::Exponential, ..plain };
+    let keys =
+        Synthetic { size_persistence_ppm: 800_000, burst_size_correlation_ppm: 700_000, ..steady.clone() };
+    assert_eq!(run(&steady), run(&keys));
 }
 
 #[test]

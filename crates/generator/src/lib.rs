@@ -8,9 +8,9 @@
 
 mod arrivals;
 mod mix;
+mod sizes;
 
 use arrivals::ArrivalProcess;
-use ftlab_core::config::SizeMix;
 use ftlab_core::settings::{Pattern, Synthetic};
 use ftlab_core::util::{below, stream};
 use ftlab_core::workload::{Op, Record, Scatter, Source, SourceError};
@@ -18,6 +18,7 @@ use mix::Mix;
 use rand::RngCore;
 use rand_distr::{Distribution, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use sizes::SizeProcess;
 
 /// One million: shares are in parts per million.
 const ALL: u64 = 1_000_000;
@@ -42,10 +43,7 @@ pub struct Generator {
     op: Op,
     op_correlation_ppm: u64,
     /// Sizes of reads, and of all other requests.
-    sizes: [Sizes; 2],
-    size_correlation_ppm: u64,
-    /// The size drawn last in this burst, for reads and for all other requests.
-    last: [Option<u64>; 2],
+    sizes: [SizeProcess; 2],
     places: Places,
     time_ns: u64,
 }
@@ -67,9 +65,8 @@ impl Generator {
             arrivals,
             op: Op::Read,
             op_correlation_ppm: synthetic.op_correlation_ppm,
-            sizes: [&synthetic.read_sizes, &synthetic.write_sizes].map(Sizes::new),
-            size_correlation_ppm: synthetic.size_correlation_ppm,
-            last: [None; 2],
+            sizes: [&synthetic.read_sizes, &synthetic.write_sizes]
+                .map(|mix| SizeProcess::new(mix, synthetic)),
             places,
             time_ns: 0,
         }
@@ -84,20 +81,6 @@ impl Generator {
         self.op_correlation_ppm > 0
             && below(self.rng.next_u64(), ALL) < self.op_correlation_ppm
             && self.mix.has(self.op)
-    }
-
-    #[inline]
-    fn size(&mut self) -> u64 {
-        let kind = usize::from(self.op != Op::Read);
-        // Without correlation, no number is drawn.
-        if let (Some(last), 1..) = (self.last[kind], self.size_correlation_ppm)
-            && below(self.rng.next_u64(), ALL) < self.size_correlation_ppm
-        {
-            return last;
-        }
-        let size = self.sizes[kind].draw(&mut self.rng);
-        self.last[kind] = Some(size);
-        size
     }
 }
 
@@ -118,9 +101,9 @@ impl Source for Generator {
         }
         self.mix.take(self.op);
         if begins {
-            self.last = [None; 2];
+            self.sizes.iter_mut().for_each(SizeProcess::begin_burst);
         }
-        let size = self.size();
+        let size = self.sizes[usize::from(self.op != Op::Read)].draw(&mut self.rng);
         let offset = self.places.draw(size, &mut self.rng);
         self.made += 1;
         Ok(Some(Record {
@@ -135,34 +118,6 @@ impl Source for Generator {
 
     fn locate(&self, record: &Record) -> String {
         format!("generated request {}", record.line)
-    }
-}
-
-/// A [`SizeMix`] in a form from which sizes can be drawn.
-#[derive(Clone, Debug)]
-struct Sizes {
-    /// For each size, its bytes and the cumulative weight.
-    parts: Vec<(u64, u64)>,
-    total: u64,
-}
-
-impl Sizes {
-    fn new(mix: &SizeMix) -> Sizes {
-        let mut total = 0;
-        let parts = mix.parts().iter().map(|&(bytes, weight)| {
-            total += u64::from(weight);
-            (bytes, total)
-        });
-        Sizes { parts: parts.collect(), total }
-    }
-
-    #[inline]
-    fn draw(&self, rng: &mut Xoshiro256PlusPlus) -> u64 {
-        if let [(bytes, _)] = self.parts[..] {
-            return bytes;
-        }
-        let at = below(rng.next_u64(), self.total);
-        self.parts.iter().find(|part| at < part.1).expect("below the total").0
     }
 }
 

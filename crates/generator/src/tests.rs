@@ -1,6 +1,7 @@
 //! Tests of what the generator draws.
 
 use super::*;
+use ftlab_core::config::SizeMix;
 use ftlab_core::settings::{Arrival, BurstOps};
 use proptest::prelude::*;
 
@@ -325,13 +326,23 @@ fn golden_of_every_option() {
         digest(&Synthetic { pause_ppm: 200_000, ..burst(BurstOps::Mixed) }),
         digest(&Synthetic { near_ppm: 600_000, near_sequential_ppm: 400_000, ..settings(Pattern::HotCold) }),
         digest(&Synthetic { isolated_ppm: 600_000, ..burst(BurstOps::Single) }),
-        digest(&Synthetic { size_correlation_ppm: 600_000, write_sizes: mix, ..burst(BurstOps::Mixed) }),
+        digest(&Synthetic {
+            size_correlation_ppm: 600_000,
+            write_sizes: mix.clone(),
+            ..burst(BurstOps::Mixed)
+        }),
         digest(&Synthetic { op_correlation_ppm: 600_000, exact_mix: true, ..burst(BurstOps::Mixed) }),
+        digest(&Synthetic {
+            size_persistence_ppm: 600_000,
+            burst_size_correlation_ppm: 500_000,
+            write_sizes: mix,
+            ..burst(BurstOps::Mixed)
+        }),
     ];
     assert_eq!(found, DIGESTS, "{found:#x?}");
 }
 
-const DIGESTS: [u64; 14] = [
+const DIGESTS: [u64; 15] = [
     0xb99a_cce1_289b_9e39,
     0x4982_298d_250d_4e47,
     0x9925_e367_916f_9f2f,
@@ -346,6 +357,7 @@ const DIGESTS: [u64; 14] = [
     0x20d2_807b_e75e_d301,
     0x0aa8_b641_afa2_e6ee,
     0x0c64_2d55_d50e_e266,
+    0xec94_4f98_234d_019b,
 ];
 
 proptest! {
@@ -363,6 +375,7 @@ proptest! {
             requests: 50, read_sizes: SizeMix::single(size), write_sizes, region: Some(region),
             sequential_ppm, near_ppm, near_range, near_sequential_ppm: share_ppm, exact_mix,
             isolated_ppm: share_ppm, size_correlation_ppm: near_ppm, op_correlation_ppm: near_ppm, pattern, zipf_theta: theta,
+            size_persistence_ppm: sequential_ppm, burst_size_correlation_ppm: share_ppm,
             hot_share_ppm: share_ppm, hot_region_ppm: region_ppm, hot_piece: (extra % 2 == 0).then_some(near_range),
             ..in_bursts([read_length, 1.5], 100, burst_ops)
         };

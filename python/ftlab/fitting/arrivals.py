@@ -67,6 +67,22 @@ def seen_length(found: Bursts) -> float:
     return 1 / above if above else math.inf
 
 
+def same_burst(found: Bursts) -> tuple[float, float]:
+    """Returns how many of the gaps up to the mean gap are within a burst (most), and how many of those above
+    it (hardly any), as shares. A trace shows gaps, and not what they are.
+    """
+    p = 1 / found.length
+    parts = (
+        (1 - p, found.within_ns),
+        (p * (1 - found.pause_share), found.between_ns),
+        (p * found.pause_share, found.pause_ns),
+    )
+    limit = sum(share * mean for share, mean in parts)
+    above = [share * math.exp(-limit / mean) if mean > 0 else 0.0 for share, mean in parts]
+    below = [share - long for (share, _), long in zip(parts, above, strict=True)]
+    return below[0] / sum(below), above[0] / sum(above)
+
+
 def seen_bursts(mean_ns: float, cv: float, seen: float) -> Bursts:
     """Returns the bursts with this mean gap, coefficient of variation and requests per gap above the mean.
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from ftlab import _core
 from ftlab._core import Config, UserError
 from ftlab.configs import ConfigLike, Override, load
-from ftlab.fitting import gaps, processes, quantity, sizes, solve
+from ftlab.fitting import gaps, persistence, processes, quantity, sizes, solve
 from ftlab.fitting.measure import NEAR_RANGE, Workload, conflicts, measure, miss_ratio, updated_ratio
 from ftlab.fitting.quantity import parse
 from ftlab.fitting.targets import Targets
@@ -66,6 +66,9 @@ HOT_PIECES = 256
 ARRIVAL_TURNS = 16
 """The maximum number of corrections of the arrival process, whose draws deviate from what is expected."""
 
+SIZE_TURNS = 4
+"""The maximum number of corrections of a mix of sizes."""
+
 GOOD = 0.25
 """A search ends when it is within this fraction of the tolerance."""
 
@@ -77,10 +80,8 @@ ends the turns.
 """
 _REGIONS = (32 << 20, 32 << 30)
 _MOST_HOT = 0.95
-_KOLMOGOROV, _NORMAL = 1.63, 2.58
-"""Limits that random draws exceed once in a hundred times: for differences of distributions, and for
-differences of means (in standard errors).
-"""
+_KOLMOGOROV = 1.63
+"""A limit that random draws exceed once in a hundred times, for differences of distributions."""
 
 
 Progress = Callable[[int], "bool | None"]
@@ -201,6 +202,7 @@ class Fitter:
             self._conflicts(targets, keys)
         elif targets.mean_interarrival_ns is not None and keys.get("arrival") == "bursts":
             self._as_drawn(targets, keys)
+        self._sizes_as_drawn(targets, keys)
         fit = Fit(targets, keys)
         fit.characteristics = self._reached(targets, keys)
         fit.runs = self._runs
@@ -350,6 +352,23 @@ class Fitter:
         keys.clear()
         keys.update(best)
 
+    def _sizes_as_drawn(self, targets: Targets, keys: dict[str, str]) -> None:
+        """Corrects a mix that was made for a mean: with sizes that persist, few of them are drawn, and their
+        mean is off by chance.
+        """
+        if targets.mean_size is None or targets.read_sizes is None:
+            return
+        allowed, asked = [size for size, _ in targets.read_sizes], targets.mean_size
+        for _ in range(SIZE_TURNS):
+            self._tell(targets)
+            found = measure(self._generator(keys)).mean_size
+            if found is None or abs(found / targets.mean_size - 1) <= self._tolerance * GOOD:
+                break
+            asked *= targets.mean_size / found
+            if (mix := sizes.of_mean(allowed, asked)) is None:
+                break
+            keys.update(read_sizes=sizes.text(mix), write_sizes=sizes.text(mix))
+
     def _locality(self, targets: Targets, keys: dict[str, str]) -> float:
         """Fits how hot the hot part is, to match the miss ratio; returns the difference that remains.
 
@@ -464,6 +483,7 @@ class Fitter:
             ("median_interarrival_ns", targets.median_interarrival_ns, found.median_gap_ns, False),
             ("interarrival_cv", targets.interarrival_cv, found.gap_cv, False),
             ("burst_length", targets.burst_length, found.burst_length, False),
+            *persistence.compared(targets.persistence, found.persistence),
         ]
         if targets.footprint_bytes is not None:
             values.append(("footprint_bytes", targets.footprint_bytes, _footprint(config), False))
@@ -479,7 +499,7 @@ class Fitter:
                 ("write_conflicts", targets.write_conflicts, write, False),
                 ("conflict_ratio", both / targets.requests, (read + write) / targets.requests, True),
             ]
-        spread = _spread(targets, found)
+        spread = _spread(keys, found)
         # Fitting the conflicts determines the arrival process, so only its mean remains a target.
         taken = (
             ("median_interarrival_ns", "interarrival_cv", "burst_length")
@@ -542,19 +562,20 @@ def _given(targets: Targets) -> dict[str, str]:
     return keys | targets.synthetic
 
 
-def _spread(targets: Targets, found: Workload) -> dict[str, float]:
+def _spread(keys: dict[str, str], found: Workload) -> dict[str, float]:
     """Returns how far each figure of the sizes may be from its target by chance alone. With few requests this
     is more than the tolerance; correlated requests count as fewer.
     """
-    spread = {}
-    kept = quantity.share_of(targets.synthetic.get("size_correlation", "0%"))
+    chance = found.persistence.chance if found.persistence is not None else 0.0
+    spread = {f"size_lag_{lag}": chance for lag in persistence.LAGS}
+    inflation = persistence.inflation(keys)
     for op, counts in (("read", found.read_sizes), ("write", found.write_sizes)):
-        total, mean = counts.total() * (1 - kept) / (1 + kept), getattr(found, f"mean_{op}_size")
+        total, mean = counts.total() / inflation, getattr(found, f"mean_{op}_size")
         if not total:
             continue
-        square = sum(size**2 * number for size, number in counts.items()) / total
+        square = sum(size**2 * number for size, number in counts.items()) / counts.total()
         spread[f"{op}_size_mix"] = _KOLMOGOROV / math.sqrt(total)
-        spread[f"mean_{op}_size"] = _NORMAL * math.sqrt(square / mean**2 - 1) / math.sqrt(total)
+        spread[f"mean_{op}_size"] = persistence.NORMAL * math.sqrt(square / mean**2 - 1) / math.sqrt(total)
     return spread
 
 

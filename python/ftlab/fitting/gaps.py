@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ftlab.fitting import arrivals, quantity
+from ftlab.fitting import arrivals, persistence, quantity
 from ftlab.fitting.targets import Targets
 
 
 def given(targets: Targets, keys: dict[str, str]) -> None:
-    """Sets the keys that give the gaps the requested mean and spread."""
+    """Sets the keys that give the gaps the requested mean and spread, and bursts the sizes of the trace."""
     mean, cv = targets.mean_interarrival_ns, targets.interarrival_cv
     if mean is None:
         return
     keys["interarrival"] = quantity.ns(mean)
     if targets.median_interarrival_ns is not None or (cv is not None and cv > arrivals.POISSON_CV):
         keys["arrival"] = "bursts"
-        set_bursts(keys, Gaps.of(targets).bursts())
+        found = Gaps.of(targets).bursts()
+        set_bursts(keys, found)
+        if targets.persistence is not None:
+            persistence.set_sizes(targets.persistence, found, keys)
     elif cv is not None and cv <= arrivals.STEADY_CV:
         keys["arrival"] = "constant"
     else:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ftlab import _core
 from ftlab._core import Config, UserError
 from ftlab.configs import Override, load_text
+from ftlab.fitting.persistence import Persistence, measured
 
 if TYPE_CHECKING:
     from ftlab._core import Progress
@@ -47,6 +48,8 @@ class Workload:
     median_gap_ns: float = 0.0
     burst_length: float = 1.0
     """The number of requests per gap above the mean gap."""
+    persistence: Persistence | None = None
+    """How long sizes persist; None if all requests arrive at one time."""
 
     @property
     def requests(self) -> int:
@@ -106,8 +109,9 @@ def measure(config: Config) -> Workload:
     from ftlab.traces import CHUNK_ROWS
 
     found = Workload()
-    end, previous = -1, None
-    gaps, before = [np.empty(0)], (np.full(NEAR_REQUESTS, -1), np.full(NEAR_REQUESTS, -1))
+    end = -1
+    all_times, all_reads, all_sizes = [np.empty(0, np.uint64)], [np.empty(0, bool)], [np.empty(0)]
+    before = (np.full(NEAR_REQUESTS, -1), np.full(NEAR_REQUESTS, -1))
     for columns in _core.trace_chunks(config, CHUNK_ROWS):
         times, ops, offsets, sizes = (np.asarray(column) for column in columns[:4])
         kept = ops <= _TRIM
@@ -131,15 +135,17 @@ def measure(config: Config) -> Workload:
         found.near += int(near.sum())
         found.streams += int(goes_on.sum())
         before = (ranges[-NEAR_REQUESTS:], run_ends[-NEAR_REQUESTS:])
-        first = times[0] if previous is None else previous
-        gaps.append(np.diff(times, prepend=first)[0 if previous is not None else 1 :].astype(float))
-        previous = times[-1]
-    all_gaps = np.concatenate(gaps)
+        all_times.append(times.astype(np.uint64))
+        all_reads.append(ops == 0)
+        all_sizes.append(sizes.astype(float))
+    arrivals_ns = np.concatenate(all_times)
+    all_gaps = np.diff(arrivals_ns).astype(float)
     if all_gaps.size and (mean := float(all_gaps.mean())) > 0:
         found.mean_gap_ns = mean
         found.median_gap_ns = float(np.median(all_gaps))
         found.gap_cv = float(all_gaps.std()) / mean
         found.burst_length = all_gaps.size / max(int((all_gaps > mean).sum()), 1)
+        found.persistence = measured(arrivals_ns, np.concatenate(all_reads), np.concatenate(all_sizes))
     return found
 
 

@@ -14,6 +14,7 @@ from ftlab._core import Config, UserError
 from ftlab.configs import read_toml, to_text
 from ftlab.fitting import arrivals, sizes
 from ftlab.fitting.measure import measure, miss_ratio
+from ftlab.fitting.persistence import Persistence
 from ftlab.fitting.quantity import parse
 
 COUNTS = ("requests", "reads", "writes", "trims", "read_conflicts", "write_conflicts")
@@ -66,6 +67,8 @@ class Targets:
     interarrival_cv: float | None = None
     burst_length: float | None = None
     """The number of requests per gap above the mean gap."""
+    persistence: Persistence | None = None
+    """How long the sizes of the trace persist."""
     footprint_bytes: int | None = None
     miss_ratio: float | None = None
     updated_ratio: float | None = None
@@ -280,6 +283,7 @@ def targets_of_trace(config: Config, name: str, conflicts: tuple[int, int] | Non
         targets.interarrival_cv = workload.gap_cv
         if workload.gap_cv > arrivals.POISSON_CV:
             targets.burst_length = workload.burst_length
+            targets.persistence = workload.persistence
             if workload.median_gap_ns < MOST_MEDIAN * workload.mean_gap_ns:
                 targets.median_interarrival_ns = workload.median_gap_ns
     if conflicts is not None:

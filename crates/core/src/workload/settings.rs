@@ -115,8 +115,15 @@ section! {
         write_sizes: SizeMix
             = "workload.synthetic.write_sizes", SIZES or "size" as "workload.synthetic.size", "size";
         /// With arrival bursts: share of the requests in a burst that have the same size as the previous request of
-        /// their kind; this is the correlation of the sizes.
+        /// their kind; without size_persistence, this is the correlation of the sizes.
         size_correlation_ppm: u64 = "workload.synthetic.size_correlation", share(0, 1_000_000), "0%";
+        /// With arrival bursts: correlation of the sizes of any two requests of one kind in a burst, however far
+        /// apart: each burst has a size, and its requests take it with the square root of this as probability.
+        size_persistence_ppm: u64 = "workload.synthetic.size_persistence", share(0, 1_000_000), "0%";
+        /// With size_persistence: share of the bursts that have the size of the previous burst of their kind; this
+        /// is the correlation of the bursts' sizes.
+        burst_size_correlation_ppm: u64
+            = "workload.synthetic.burst_size_correlation", share(0, 1_000_000), "0%";
         /// Addresses drawn are multiples of this; "size": of the smallest request size, as with fio's blockalign.
         align: Option<u64> = "workload.synthetic.align", bytes(512, 1 << 30) or "size", "size";
         /// Number of bytes addressed, from offset 0.
@@ -277,6 +284,8 @@ fn bursts(generator: &Synthetic, open: bool, found: &mut Ignored) {
         "workload.synthetic.burst_ops",
         "workload.synthetic.size_correlation",
         "workload.synthetic.op_correlation",
+        "workload.synthetic.size_persistence",
+        "workload.synthetic.burst_size_correlation",
     ];
     let kind = "workload.synthetic.arrival is not \"bursts\"";
     found.unless(generator.arrival == Arrival::Bursts, &bursts, kind);
@@ -285,5 +294,7 @@ fn bursts(generator: &Synthetic, open: bool, found: &mut Ignored) {
     let mixed = "workload.synthetic.burst_ops is not \"mixed\"";
     found.unless(generator.burst_ops == BurstOps::Mixed, &bursts[8..9], mixed);
     found.unless(generator.pause_ppm > 0, &bursts[5..6], "workload.synthetic.pause_share is 0%");
+    let persists = generator.size_persistence_ppm > 0;
+    found.unless(persists, &bursts[10..], "workload.synthetic.size_persistence is 0%");
     found.unless(open, &bursts[3..4], "workload.replay = \"closed\" goes by no arrival times");
 }
