@@ -46,6 +46,10 @@ ftlab calibrate --check crates/config/presets/NAME.toml --measured examples/driv
 Each row is a closed loop: `depth` requests outstanding in each of `jobs` jobs. Latencies are in us; a
 percentage is by how much the model is above what was measured. Rows that are *fitted* told the model its
 numbers, rows that are *predicted* did not.
+
+In the presets' files each number has a mark: *sheet* (its maker or a standard says so), *published* (others
+who measured or modelled the drive do), *fitted* (to which rows, and between which values it is known) or
+*assumed* (nothing tells it).
 """
 
 
