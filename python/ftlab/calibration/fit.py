@@ -17,7 +17,7 @@ from ftlab.calibration.keys import Stage, chosen_of, declared, stages, values_of
 from ftlab.calibration.measured import read
 from ftlab.calibration.model import Figures, Rig, cannot, figures_of, mean_of
 from ftlab.calibration.readings import readings
-from ftlab.calibration.row import Row
+from ftlab.calibration.row import PERCENTILES, Row
 from ftlab.calibration.search import OTHER_SEEDS, ROUGH, Ground, Plan, Point, search
 from ftlab.progress import Reporter
 from ftlab.studies.cache import Cache
@@ -200,8 +200,8 @@ def fit(asked: Asked, executor: Executor, reporter: Reporter) -> Fit:
 def _searched(
     rig: Rig, parts: Sequence[Stage], settings: Mapping[str, Any], asked: Asked, plan: Plan
 ) -> tuple[Ground, Point, list[Interval], int]:
-    """Goes through the stages by short runs, then fits all keys by long ones; returns the last stage's ground
-    with the best point and its intervals.
+    """Goes through the stages by short runs, then fits all keys together, by long ones if rows have
+    percentiles, whose tails need them; returns the last stage's ground with the best point and its intervals.
     """
     chosen: dict[str, str] = {}
     free: dict[str, Any] = {}
@@ -212,7 +212,9 @@ def _searched(
         start = {**chosen_of(rough.free, settings), **chosen}
         best, tried = search(rough, stage, start, plan)
         chosen, trials = dict(best.chosen), trials + tried
-    ground = Ground(rig, parts[-1], list(free.values()), asked.weights)
+    tails = any(getattr(row, name) is not None for row in parts[-1].rows for name in PERCENTILES)
+    length = 1.0 if tails else ROUGH
+    ground = Ground(rig, parts[-1], list(free.values()), asked.weights, length)
     ground, best, valley = _settled(ground, chosen)
     found, lowest = intervals(ground, best, valley)
     for _ in range(MOST_VALLEYS):
@@ -226,8 +228,8 @@ def _searched(
 
 
 def _settled(ground: Ground, chosen: Mapping[str, str]) -> tuple[Ground, Point, Valley]:
-    """Fits keys by long runs; returns the ground without the luck of its random numbers, and its lowest point
-    with what the descent knows about it.
+    """Fits all keys; returns the ground without the luck of its random numbers, and its lowest point with
+    what the descent knows about it.
     """
     near, _ = ground.settle(chosen)
     averaged = ground.averaged(near.chosen)

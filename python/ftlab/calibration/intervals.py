@@ -15,8 +15,6 @@ from ftlab.units import quantity
 
 WORSE = 1.1
 """The error at the ends of an interval, as a multiple of the best."""
-CHANCE = 2.0
-"""The same as standard deviations of the square of the best error, which has its chance, if that is more."""
 FURTHEST = 4.0
 """How far a key is moved, as a multiple of where the slopes alone would put the end of its interval."""
 LADDER = (0.06, 0.25, 0.5, 1.0)
@@ -118,16 +116,14 @@ def _widened(made: Interval, each: Parameter, inside: Sequence[Mapping[str, str]
 
 
 def _most(ground: Ground, best: Point) -> float:
-    """Returns the greatest square of an error inside an interval: that of the mean of runs with other random
-    numbers may itself be off by chance, as the means tell from which one run at a time is left out.
+    """Returns the greatest square of an error inside an interval.
 
-    Source: Efron, "The jackknife, the bootstrap and other resampling plans", SIAM (1982), chapter 3.
+    What was measured had its luck, too, as a run has: a model that is no further off than the best one is in
+    one run with other random numbers, in the mean, cannot be told from it.
     """
     runs = np.array(ground.reseeded(best.chosen))
-    squares = [float(np.sum(np.square(np.delete(runs, at, axis=0).mean(axis=0)))) for at in range(len(runs))]
-    chance = math.sqrt((len(runs) - 1) * float(np.var(squares)))
     level = max(float(np.sum(np.square(runs.mean(axis=0)))), best.error**2)
-    return max(WORSE**2 * level, level + CHANCE * chance)
+    return max(WORSE**2 * level, float(np.square(runs).sum(axis=1).mean()))
 
 
 def _of_choices(ground: Ground, best: Point, each: Parameter, most: float) -> tuple[Interval, list[Point]]:
