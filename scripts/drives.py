@@ -46,6 +46,10 @@ ftlab calibrate --check crates/config/presets/NAME.toml --measured examples/driv
 Each row is a closed loop: `depth` requests outstanding in each of `jobs` jobs. Latencies are in us; a
 percentage is by how much the model is above what was measured. Rows that are *fitted* told the model its
 numbers, rows that are *predicted* did not.
+
+In the presets' files each number has a mark: *sheet* (its maker or a standard says so), *published* (others
+who measured or modelled the drive do), *fitted* (to which rows, and between which values it is known) or
+*assumed* (nothing tells it).
 """
 
 
@@ -151,8 +155,8 @@ the sequential ones 2.7 % fast. A time of its own for what is read ahead would e
             ),
             Series(
                 "Random reads of 16 KiB",
-                job("randread", 16384),
-                lambda row: row.depth in (1, 64),
+                job("randread", 16384, (1, 2, 4, 8)),
+                lambda row: row.jobs == 1 and row.depth in (1, 64),
                 0.07,
                 """Predicted from reads of 4 KiB and two rows more. Depth 64 is needed: the drive gives no
 more than 160,000 of these reads a second, and depth 1 alone cannot tell what bounds them, the

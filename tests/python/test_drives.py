@@ -37,8 +37,48 @@ def test_an_error_beyond_its_bound_is_noticed(script: ModuleType) -> None:
     assert script.out_of_bound(drive, series, [pair]) == [f"{drive.model}: all, depth 1, jobs 1: +1.0 %"]
 
 
-def test_every_number_of_a_preset_has_its_source() -> None:
-    presets = ROOT / "crates" / "config" / "presets"
-    for path in sorted(path for kind in ("nvme", "ufs", "emmc") for path in presets.glob(f"{kind}-*.toml")):
-        for line in path.read_text().splitlines():
-            assert " = " not in line or line.startswith("#") or "  # " in line, f"{path.name}: {line}"
+MARKS = ("sheet", "published", "fitted", "assumed")
+"""Where a number of a drive's model comes from: the first word of its remark, explained in docs/drives.md."""
+PRESETS = ROOT / "crates" / "config" / "presets"
+EXAMPLES = ROOT / "examples" / "drives"
+OF_DRIVES = sorted(path for kind in ("nvme", "ufs", "emmc") for path in PRESETS.glob(f"{kind}-*.toml"))
+FITTED_FROM = {
+    PRESETS / "nvme-980-pro.toml": EXAMPLES / "tlc.toml",
+    PRESETS / "nvme-zn540.toml": EXAMPLES / "tlc.toml",
+    EXAMPLES / "zn540-appends.toml": PRESETS / "nvme-zn540.toml",
+    EXAMPLES / "nvme-a.toml": EXAMPLES / "tlc.toml",
+}
+"""The files that `ftlab calibrate` made, each with the one it began with."""
+
+
+def numbers(path: Path) -> dict[str, tuple[str, str]]:
+    """Returns what follows each key of a configuration: its value, and its remark."""
+    found: dict[str, tuple[str, str]] = {}
+    section = ""
+    for line in path.read_text().splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif line and not line.startswith("#"):
+            key, _, rest = line.partition(" = ")
+            value, _, remark = rest.partition("#")
+            found[f"{section}.{key}"] = (value.strip(), remark.strip())
+    return found
+
+
+@pytest.mark.parametrize("path", [*OF_DRIVES, EXAMPLES / "zn540-appends.toml"], ids=lambda path: path.stem)
+def test_every_number_of_a_drive_has_its_source(path: Path) -> None:
+    found = numbers(path)
+    assert len(found) > 15, "the file was read"
+    assert not {key: remark for key, (_, remark) in found.items() if not remark.startswith(MARKS)}
+
+
+@pytest.mark.parametrize("path", FITTED_FROM, ids=lambda path: path.stem)
+def test_nothing_fitted_stands_unmarked(path: Path) -> None:
+    """What differs from the file that the fit began with was found, or its remark says what else it is."""
+    base, found = numbers(FITTED_FROM[path]), numbers(path)
+    changed = {key: remark for key, (value, remark) in found.items() if value != base.get(key, ("",))[0]}
+    others = ("published: ", "assumed, a model's size: ")
+    assert any(remark.startswith("fitted, ") for remark in changed.values())
+    assert not {
+        key: remark for key, remark in changed.items() if not remark.startswith(("fitted, ", *others))
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -135,3 +136,23 @@ def test_a_directory_stands_for_the_files_below_it(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("figures")
     rows = measured.read([tmp_path])
     assert [row.place.removeprefix(f"{tmp_path}/b/") for row in rows] == ["2.CSV:2", "2.CSV:3", "c/1.json:1"]
+
+
+def test_files_that_gzip_has_compressed(tmp_path: Path) -> None:
+    """By their first bytes, whatever they are called; in a directory by their names."""
+    whole = gzip.compress(json.dumps(FIO).encode())
+    for name, data in (("1.json.gz", whole), ("2.CSV.GZ", gzip.compress(TABLE.encode())), ("3.json", whole)):
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "fill_bw.1.log.gz").write_bytes(whole)
+    rows = measured.read([tmp_path])
+    places = [row.place.removeprefix(f"{tmp_path}/") for row in rows]
+    assert places == ["1.json.gz:1", "2.CSV.GZ:2", "2.CSV.GZ:3", "3.json:1"]
+    packed = tmp_path / "3.json"
+    for data in (whole[:-4], whole[:40], b"\x1f\x8bno header", whole[:20] + b"\xff" * 8 + whole[28:]):
+        packed.write_bytes(data)
+        with pytest.raises(UserError, match=r"3\.json: the gzip file is damaged or cut short; copy it again"):
+            measured.read([packed])
+    # What expands beyond the bound is refused before it is expanded.
+    packed.write_bytes(gzip.compress(b" " * (measured.MOST_BYTES + 2)))
+    with pytest.raises(UserError, match=r"3\.json: larger than 256 MiB"):
+        measured.read([packed])

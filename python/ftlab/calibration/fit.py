@@ -10,14 +10,15 @@ from random import Random
 from typing import Any
 
 from ftlab._core import UserError
+from ftlab.calibration.descent import Valley
 from ftlab.calibration.distance import distance, errors
 from ftlab.calibration.intervals import Interval, intervals
 from ftlab.calibration.keys import Stage, chosen_of, declared, stages, values_of
 from ftlab.calibration.measured import read
-from ftlab.calibration.model import Figures, Rig, cannot, figures_of
+from ftlab.calibration.model import Figures, Rig, cannot, figures_of, mean_of
 from ftlab.calibration.readings import readings
-from ftlab.calibration.row import Row
-from ftlab.calibration.search import ROUGH, Ground, Plan, Point, search
+from ftlab.calibration.row import PERCENTILES, Row
+from ftlab.calibration.search import OTHER_SEEDS, ROUGH, Ground, Plan, Point, search
 from ftlab.progress import Reporter
 from ftlab.studies.cache import Cache
 from ftlab.studies.executor import Executor
@@ -178,7 +179,7 @@ def fit(asked: Asked, executor: Executor, reporter: Reporter) -> Fit:
     ground, best, found, trials = _searched(rig, parts, settings, asked, plan)
     before = rig.figures(ground.rows, [{}])[0]
     values = values_of(ground.free, best.chosen)
-    model = rig.figures(asked.rows, [values])[0]
+    model = _mean_figures(rig, asked.rows, values)
     if model is None:
         raise UserError(f"the model that was found cannot run the rows held out: {rig.refusal}")
     return Fit(
@@ -199,8 +200,8 @@ def fit(asked: Asked, executor: Executor, reporter: Reporter) -> Fit:
 def _searched(
     rig: Rig, parts: Sequence[Stage], settings: Mapping[str, Any], asked: Asked, plan: Plan
 ) -> tuple[Ground, Point, list[Interval], int]:
-    """Goes through the stages by short runs, then fits all keys by long ones; returns the last stage's ground
-    with the best point and its intervals.
+    """Goes through the stages by short runs, then fits all keys together, by long ones if rows have
+    percentiles, whose tails need them; returns the last stage's ground with the best point and its intervals.
     """
     chosen: dict[str, str] = {}
     free: dict[str, Any] = {}
@@ -211,17 +212,37 @@ def _searched(
         start = {**chosen_of(rough.free, settings), **chosen}
         best, tried = search(rough, stage, start, plan)
         chosen, trials = dict(best.chosen), trials + tried
-    ground = Ground(rig, parts[-1], list(free.values()), asked.weights)
-    best, valley = ground.settle(chosen)
+    tails = any(getattr(row, name) is not None for row in parts[-1].rows for name in PERCENTILES)
+    length = 1.0 if tails else ROUGH
+    ground = Ground(rig, parts[-1], list(free.values()), asked.weights, length)
+    ground, best, valley = _settled(ground, chosen)
     found, lowest = intervals(ground, best, valley)
     for _ in range(MOST_VALLEYS):
         if lowest.error >= BETTER * best.error:
             break
         # The way to an end of an interval led into a lower valley: the fit goes on from there.
-        best, valley = ground.settle(lowest.chosen)
+        ground, best, valley = _settled(ground, lowest.chosen)
         plan.reporter.note(f"{parts[-1].name}: another valley: {best.error:.2%} off")
         found, lowest = intervals(ground, best, valley)
     return ground, best, found, trials
+
+
+def _settled(ground: Ground, chosen: Mapping[str, str]) -> tuple[Ground, Point, Valley]:
+    """Fits all keys; returns the ground without the luck of its random numbers, and its lowest point with
+    what the descent knows about it.
+    """
+    near, _ = ground.settle(chosen)
+    averaged = ground.averaged(near.chosen)
+    return (averaged, *averaged.settle(near.chosen))
+
+
+def _mean_figures(rig: Rig, rows: Sequence[Row], values: Mapping[str, str]) -> list[Figures] | None:
+    """Returns the means of each row's figures over runs with the configuration's random numbers and others;
+    None if no configuration accepts the values.
+    """
+    wanted = [values, *({**values, "seed": str(seed)} for seed in OTHER_SEEDS)]
+    runs = [each for each in rig.figures(rows, wanted) if each is not None]
+    return [mean_of(each) for each in zip(*runs, strict=True)] if runs else None
 
 
 def _pairs(rows: Sequence[Row], model: Sequence[Figures], held: Sequence[Row]) -> tuple[Pair, ...]:

@@ -1,12 +1,14 @@
 """Reads what was measured on drives: tidy tables, and fio's JSON.
 
 A table is CSV with the columns of `COLUMNS`. fio's JSON is that of ``--output-format=json`` or ``json+``, of
-fio 2.3 and later (earlier ones do not write the options of a job).
+fio 2.3 and later (earlier ones do not write the options of a job). Either may be compressed by gzip.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,14 +26,17 @@ MOST_BYTES = 256 << 20
 
 _TABLE = ".csv"
 _SUFFIXES = (_TABLE, ".json")
+_GZIP = ".gz"
+_GZIP_BEGINS = b"\x1f\x8b"
 
 
 def read(paths: Sequence[Path], tell: Tell | None = None) -> list[Row]:
     """Returns the measured rows of these files, in their order.
 
-    A directory stands for the ``.csv`` and ``.json`` files in it and below it, in order of their names. What
-    cannot be a row but is not a fault (a job that failed, one that mixes reads and writes) is left out, and
-    ``tell`` gets a note of it (default: it is printed on standard error).
+    A directory stands for the ``.csv`` and ``.json`` files in it and below it, compressed ones
+    (``.json.gz``) too, in order of their names. What cannot be a row but is not a fault (a job that failed,
+    one that mixes reads and writes) is left out, and ``tell`` gets a note of it (default: it is printed on
+    standard error).
 
     Raises:
         UserError: a file cannot be read, or figures cannot be true; the text names file, line and column.
@@ -41,7 +46,7 @@ def read(paths: Sequence[Path], tell: Tell | None = None) -> list[Row]:
     for path in paths:
         for file in _files(path):
             text = _text(file)
-            reader = read_table if file.suffix.lower() == _TABLE else read_fio
+            reader = read_table if _suffix(file) == _TABLE else read_fio
             rows += reader(str(file), text, tell)
     if not rows:
         names = ", ".join(str(path) for path in paths) or "no file"
@@ -60,17 +65,25 @@ def _files(path: Path) -> list[Path]:
         Path(folder, name)
         for folder, _, names in os.walk(path, onerror=refuse)
         for name in names
-        if Path(name).suffix.lower() in _SUFFIXES
+        if _suffix(Path(name)) in _SUFFIXES
     ]
     if not found:
         raise UserError(f"{path}: no .csv or .json file in it; name the directory of fio's output, or files")
     return sorted(found)
 
 
+def _suffix(file: Path) -> str:
+    """Returns the suffix of a file's name, in small letters; of a compressed one that of what is in it."""
+    return Path(file.name.lower().removesuffix(_GZIP)).suffix
+
+
 def _text(file: Path) -> str:
     try:
         with file.open("rb") as opened:
-            data = opened.read(MOST_BYTES + 1)
+            packed = opened.peek(len(_GZIP_BEGINS)).startswith(_GZIP_BEGINS)
+            data = (gzip.GzipFile(fileobj=opened) if packed else opened).read(MOST_BYTES + 1)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise UserError(f"{file}: the gzip file is damaged or cut short; copy it again") from None
     except OSError as error:
         raise UserError(f"{file}: cannot read: {error.strerror}") from None
     except ValueError:

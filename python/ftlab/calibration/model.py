@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,13 @@ NAMES = ("iops", "mean_us", "p50_us", "p99_us", "p999_us")
 def figures_of(row: Row) -> Figures:
     """Returns the figures of a measured row."""
     return Figures(*(getattr(row, name) for name in NAMES))
+
+
+def mean_of(runs: Sequence[Figures]) -> Figures:
+    """Returns the means of the figures of several runs of a job."""
+    every = zip(*(astuple(each) for each in runs), strict=True)
+    means: list[Any] = [None if None in values else sum(values) / len(values) for values in every]
+    return Figures(*means)
 
 
 def cannot(row: Row) -> str:

@@ -31,7 +31,7 @@ FINE_STEP = 0.015
 """The same at the end of a fit, where the valley is narrow."""
 ROUGH = 0.25
 """The share of the usual requests that a search takes; what it has found is then fitted with all of them."""
-OTHER_SEEDS = (11, 12, 13, 14)
+OTHER_SEEDS = (11, 12, 13, 14, 15, 16, 17, 18)
 """Seeds of runs that tell how much of an error is chance."""
 MOST_STEPS = 6
 """Steps of a descent at most."""
@@ -64,34 +64,50 @@ class Ground:
         free: Sequence[Parameter],
         weights: Mapping[str, float],
         length: float = 1.0,
+        luck: Vector | None = None,
     ) -> None:
         """Makes the function of the values of ``free``, over the rows of a stage, whose runs have this share
-        of the usual length.
+        of the usual length; ``luck`` is what the errors' random numbers took from them (`averaged`).
         """
         self.rig = rig
         self.rows = stage.rows
         self.free = tuple(free)
         self.weights = weights
         self._length = length
+        self._luck: Vector | float = 0.0 if luck is None else luck
 
     def residuals(self, every: Sequence[Mapping[str, str]]) -> list[Vector | None]:
         """Returns the weighted errors with each of these choices; None for one that is not valid."""
         wanted = [values_of(self.free, chosen) for chosen in every]
         found = self.rig.figures(self.rows, wanted, self._length)
-        return [None if each is None else residuals(self.rows, each, self.weights) for each in found]
+        return [
+            None if each is None else residuals(self.rows, each, self.weights) + self._luck for each in found
+        ]
 
     def errors(self, every: Sequence[Mapping[str, str]]) -> list[float]:
         """Returns the distance with each of these choices; infinite for one that is not valid."""
         return [math.inf if each is None else math.sqrt(float(each @ each)) for each in self.residuals(every)]
 
-    def reseeded(self, chosen: Mapping[str, str]) -> list[float]:
-        """Returns the distances with these choices and other random numbers; infinite for one not valid."""
-        wanted = [{**values_of(self.free, chosen), "seed": str(seed)} for seed in OTHER_SEEDS]
-        found = self.rig.figures(self.rows, wanted, self._length)
-        return [
-            math.inf if each is None else float(np.linalg.norm(residuals(self.rows, each, self.weights)))
-            for each in found
-        ]
+    def reseeded(self, chosen: Mapping[str, str]) -> list[Vector]:
+        """Returns the weighted errors of runs of the whole length with these choices: with the random numbers
+        of the configuration and, where these choices are valid, with others.
+        """
+        values = values_of(self.free, chosen)
+        wanted = [values, *({**values, "seed": str(seed)} for seed in OTHER_SEEDS)]
+        found = self.rig.figures(self.rows, wanted)
+        return [residuals(self.rows, each, self.weights) for each in found if each is not None]
+
+    def averaged(self, chosen: Mapping[str, str]) -> Ground:
+        """Returns the same function without the luck of the configuration's random numbers, and without what
+        short runs miss.
+
+        The same numbers draw the same addresses, and so nearly the same luck, with any values of the keys: it
+        is known from one place, the errors there with other numbers.
+        """
+        plain = Ground(self.rig, Stage("", self.rows, self.free), self.free, self.weights, self._length)
+        (own,) = plain.residuals([chosen])
+        luck = None if own is None else np.mean(self.reseeded(chosen), axis=0) - own
+        return Ground(self.rig, Stage("", self.rows, self.free), self.free, self.weights, self._length, luck)
 
     def moved(self) -> list[Parameter]:
         """Returns the keys that a descent moves."""
