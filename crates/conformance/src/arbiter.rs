@@ -42,13 +42,15 @@ fn names_tenants_that_are_ready(name: &str, seed: u64) {
         let mut ready = Bits::new(count as usize);
         (0..count).filter(|_| random.random_bool(0.4)).for_each(|tenant| ready.set(tenant));
         ready.set(random.random_range(0..count));
-        let tenant = arbiter.choose(&ready);
+        let tenant = arbiter.choose(&ready).expect("one is ready");
         assert!(tenant < count && ready.get(tenant), "{name}, seed {seed}: {tenant} has no request");
-        assert_eq!(arbiter.choose(&ready), tenant, "{name}, seed {seed}: the choice does not last");
+        assert_eq!(arbiter.choose(&ready), Some(tenant), "{name}, seed {seed}: the choice does not last");
         if random.random_bool(0.8) {
             arbiter.sent(tenant);
         }
     }
+    let chosen = arbiter.choose(&Bits::new(count as usize));
+    assert_eq!(chosen, None, "{name}, seed {seed}: nobody has a request");
 }
 
 fn lets_nobody_starve(name: &str, seed: u64) {
@@ -60,7 +62,7 @@ fn lets_nobody_starve(name: &str, seed: u64) {
     let round: u32 = weights.iter().sum();
     let mut waits = vec![0; weights.len()];
     for _ in 0..20 * round {
-        let tenant = arbiter.choose(&ready);
+        let tenant = arbiter.choose(&ready).expect("one is ready");
         arbiter.sent(tenant);
         waits.iter_mut().for_each(|wait| *wait += 1);
         waits[tenant as usize] = 0;

@@ -5,7 +5,7 @@ use ftlab_conformance as common;
 #[path = "common/devices.rs"]
 mod devices;
 
-use common::{arbiters, buffered, page_mapped_both_ways, tiny};
+use common::{arbiters, buffered, hybrids, page_mapped_both_ways, tiny};
 use devices::{device, parallel};
 use ftlab_core::device::buffer::settings::Settings as Buffer;
 use ftlab_core::flash::parallel::{MultiPlane, Order, Parallel, Suspend};
@@ -85,6 +85,22 @@ fn what_was_durable_is_there() {
                 let least = [summary.torn_programs, summary.durable_writes, summary.durable_trims];
                 assert!(least.iter().all(|&seen| seen > 0), "{kind}, {arbiter}, {at}: {summary:?}");
             }
+        }
+    }
+}
+
+/// Merges keep their order under FLIN: hybrid FTLs lose nothing either.
+#[test]
+fn what_was_durable_is_there_in_hybrid_ftls() {
+    for (seed, kind) in (0..).zip(hybrids()) {
+        for base in [tiny(kind), side_by_side(tiny(kind))] {
+            let mut settings = base;
+            tenants(&mut settings, "flin");
+            settings.ftl.power_safe = false;
+            assert!(check(&settings).is_ok(), "{kind}: {:?}", check(&settings));
+            let summary = cuts(&settings, common::cuts(), seed);
+            let summary = summary.unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+            assert!(summary.torn_programs > 0 && summary.durable_writes > 0, "{kind}: {summary:?}");
         }
     }
 }

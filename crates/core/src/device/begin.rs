@@ -1,6 +1,6 @@
 //! What happens when a request issues: its pages go through the FTL, whose steps start on the chips.
 
-use super::{Device, Share, commands, sched};
+use super::{Device, commands, sched};
 use crate::flash::moves::Move;
 use crate::flash::{Cause, Work};
 use crate::ftl::Running;
@@ -60,15 +60,15 @@ impl Device {
         if request.host.prefetch && (op == Op::Read || !ftl.updates_free()) {
             fetch_for_batch(id, pool, ftl, work);
         }
+        let request = &mut pool[id];
         let misses = if request.mark.any() {
             marked(ftl, op, pages, (request.mark, self.entries_of(id, request, pages)), work)
         } else {
             serve(ftl, op, pages, None, work)
         };
         if ftl.is_read_only() {
-            pool[id].failed = self.turned_read_only(now_ns, ftl);
+            request.failed = self.turned_read_only(now_ns, ftl);
         }
-        let request = &mut pool[id];
         request.misses = misses;
         if self.attended {
             request.failed |= work.take_failure() && op == Op::Read;
@@ -92,20 +92,22 @@ impl Device {
         work: &mut Work,
         done: &mut Vec<u32>,
     ) {
-        let (stream, before) = (pool[id].pages.stream, Share::of(work.counts()));
+        let stream = pool[id].pages.stream;
+        debug_assert!(self.ledger.as_ref().is_none_or(|ledger| ledger.is_current(work.counts())));
         let mapped = work.counts().reads[Cause::Map];
         self.begin(id, now_ns, pool, ftl, work, done);
         // The entries that the host reads belong to nobody.
-        if !pool[id].mark.reads_map() {
-            self.charge(stream, before, work);
-        }
+        self.charge((!pool[id].mark.reads_map()).then_some(stream), work);
         pool[id].host.fetched |= work.counts().reads[Cause::Map] > mapped;
     }
 
-    /// Charges the work since `before` to a stream, if tenants are told apart.
-    pub(super) fn charge(&mut self, stream: u16, before: Share, work: &Work) {
-        if let Some(ledger) = &mut self.ledger {
-            ledger.charge(stream, before, work.counts());
+    /// Charges the work since the last call to a stream or to nobody, if tenants are told apart.
+    #[inline]
+    pub(super) fn charge(&mut self, stream: Option<u16>, work: &Work) {
+        match (&mut self.ledger, stream) {
+            (None, _) => {}
+            (Some(ledger), None) => ledger.pass(work.counts()),
+            (Some(ledger), Some(stream)) => ledger.charge(stream, work.counts()),
         }
     }
 

@@ -50,16 +50,34 @@ impl Share {
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     by_stream: Vec<Share>,
+    /// All the work up to the last request that was charged or passed.
+    seen: Share,
 }
 
 impl Ledger {
-    /// Adds the work since `before` to a stream's.
-    pub(super) fn charge(&mut self, stream: u16, before: Share, counts: &Counts) {
+    /// Makes the ledger of a device that has done this work.
+    pub(super) fn new(counts: &Counts) -> Ledger {
+        Ledger { by_stream: Vec::new(), seen: Share::of(counts) }
+    }
+
+    /// Charges the work since the last call to nobody.
+    pub(super) fn pass(&mut self, counts: &Counts) {
+        self.seen = Share::of(counts);
+    }
+
+    /// Whether no work has been done since the last call.
+    pub(super) fn is_current(&self, counts: &Counts) -> bool {
+        self.seen == Share::of(counts)
+    }
+
+    /// Charges the work since the last call to a stream.
+    pub(super) fn charge(&mut self, stream: u16, counts: &Counts) {
+        let since = std::mem::replace(&mut self.seen, Share::of(counts));
         let at = usize::from(stream);
         if at >= self.by_stream.len() {
             self.by_stream.resize(at + 1, Share::default());
         }
-        self.by_stream[at].add(Share::of(counts).since(before));
+        self.by_stream[at].add(self.seen.since(since));
     }
 
     /// Returns a stream's work.

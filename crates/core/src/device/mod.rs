@@ -290,9 +290,9 @@ impl Device {
     }
 
     /// From now on, tells tenants apart by the streams of their requests: charges the flash's work to the streams of the
-    /// requests that ask for it. These are the classes of the first streams.
-    pub fn tell_apart(&mut self, classes: Vec<Class>) {
-        (self.ledger, self.noted) = (Some(Box::default()), true);
+    /// requests that ask for it, from what `work` has counted on. These are the classes of the first streams.
+    pub fn tell_apart(&mut self, classes: Vec<Class>, work: &Work) {
+        (self.ledger, self.noted) = (Some(Box::new(Ledger::new(work.counts()))), true);
         self.array.tell_apart(classes);
     }
 

@@ -142,6 +142,36 @@ impl Slots {
         self.tell(|medium| medium.program(slot, owner, kind()));
     }
 
+    /// Passes on each valid slot in `first..end` with its owner, and begins to load the owner's map entry into the CPU
+    /// cache.
+    #[inline]
+    pub(crate) fn each_live(&self, first: u32, end: u32, mut take: impl FnMut(u32, u32)) {
+        self.spare.each(&self.valid, first..end, |live, owner| {
+            self.fetch(owner);
+            take(live, owner);
+        });
+    }
+
+    /// Programs owners' newest versions, each with the slot that it is copied from, into the slots from `first` on.
+    #[inline]
+    pub(crate) fn place_copies(&mut self, first: u32, copies: &[(u32, u32)], kind: Kind) {
+        if self.medium.is_some() || self.changed.is_some() {
+            return self.place_followed(first, copies, kind);
+        }
+        self.spare.set_all(first, copies.iter().map(|&(_, owner)| owner));
+        for (slot, &(_, owner)) in (first..).zip(copies) {
+            self.map[owner as usize] = !slot;
+        }
+    }
+
+    #[cold]
+    fn place_followed(&mut self, first: u32, copies: &[(u32, u32)], kind: Kind) {
+        for (slot, &(live, owner)) in (first..).zip(copies) {
+            self.tell(|medium| medium.copy(live, owner));
+            self.place(slot, owner, || kind);
+        }
+    }
+
     /// Places the first versions of owners, from slot `first` on, until it comes to an owner that has a version
     /// already; returns how many it placed.
     #[inline(never)] // so that the loop has the arrays' addresses at hand

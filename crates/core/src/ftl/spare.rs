@@ -1,6 +1,8 @@
 //! The owners in the spare areas of slots.
 
-use crate::util::Divider;
+use std::ops::Range;
+
+use crate::util::{Bits, Divider};
 
 /// Number of slots from which on a device's owners are kept as what differs from a device written in order.
 const LARGE: usize = 16 << 20;
@@ -73,6 +75,15 @@ impl Spare {
         self.order.as_ref().map_or(kept, |order| kept ^ order.owner(slot))
     }
 
+    /// Passes on the slots of a set in a range, each with its owner.
+    #[inline]
+    pub(crate) fn each(&self, set: &Bits, range: Range<u32>, mut take: impl FnMut(u32, u32)) {
+        match &self.order {
+            None => set.each(range, |slot| take(slot, self.kept[slot as usize])),
+            Some(_) => set.each(range, |slot| take(slot, self.of(slot))),
+        }
+    }
+
     /// Sets the owner in a slot.
     #[inline]
     pub(crate) fn set(&mut self, slot: u32, owner: u32) {
@@ -80,6 +91,16 @@ impl Spare {
             None => self.kept[slot as usize] = owner,
             Some(order) => Spare::set_difference(&mut self.kept[slot as usize], order, slot, owner),
         }
+    }
+
+    /// Sets the owners in the slots from `first` on.
+    #[inline]
+    pub(crate) fn set_all(&mut self, first: u32, owners: impl ExactSizeIterator<Item = u32>) {
+        if self.order.is_some() {
+            return (first..).zip(owners).for_each(|(slot, owner)| self.set(slot, owner));
+        }
+        let kept = &mut self.kept[first as usize..][..owners.len()];
+        kept.iter_mut().zip(owners).for_each(|(kept, owner)| *kept = owner);
     }
 
     #[inline(never)] // keeps the path of a small device short

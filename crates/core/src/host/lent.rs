@@ -1,8 +1,9 @@
 //! Mapping entries between the host's requests and the map that it holds ([`super::held`]).
 
-use super::Host;
+use super::{Arrivals, DeviceView, Host};
 use crate::request::{Entry, Pages};
 use crate::util::Stat;
+use crate::workload::SourceError;
 
 impl Host {
     /// Returns the number of pages of a subregion, and the number of entries that a read carries at most, if the host
@@ -40,14 +41,31 @@ impl Host {
         self.held.as_ref().map_or(0, |held| usize::from(held.loads()))
     }
 
+    /// Returns the next request for the device, or a command that reads mapping entries, where the host holds any.
+    #[cold]
+    pub(super) fn next_or_load(
+        &mut self,
+        now_ns: u64,
+        arrivals: &mut impl Arrivals,
+        device: &impl DeviceView,
+    ) -> Result<Option<u32>, SourceError> {
+        if let Some(load) = self.begin_load(now_ns) {
+            return Ok(Some(load));
+        }
+        let id = self.take(now_ns, arrivals, device)?;
+        if let Some(id) = id {
+            self.lend_entries(id);
+        }
+        Ok(id)
+    }
+
     /// Begins a command that reads entries, if one is due; it goes ahead of all pending requests.
-    pub(super) fn begin_load(&mut self, now_ns: u64) -> Option<u32> {
+    fn begin_load(&mut self, now_ns: u64) -> Option<u32> {
         self.held.as_mut()?.begin_load(now_ns, &mut self.pool)
     }
 
     /// Lets a request that goes to the device carry its entries, if the host has them.
-    #[inline]
-    pub(super) fn lend_entries(&mut self, id: u32) {
+    fn lend_entries(&mut self, id: u32) {
         if let Some(held) = &mut self.held {
             held.dispatch(id, &mut self.pool);
         }

@@ -149,11 +149,21 @@ impl Host {
         if self.is_held() || arrivals.holds(now_ns) {
             return Ok(None);
         }
-        if self.held.is_some()
-            && let Some(load) = self.begin_load(now_ns)
-        {
-            return Ok(Some(load));
+        if self.held.is_some() {
+            self.next_or_load(now_ns, arrivals, device)
+        } else {
+            self.take(now_ns, arrivals, device)
         }
+    }
+
+    /// Takes the next request for the device out of its queue.
+    #[inline(always)] // for every request
+    pub(super) fn take(
+        &mut self,
+        now_ns: u64,
+        arrivals: &mut impl Arrivals,
+        device: &impl DeviceView,
+    ) -> Result<Option<u32>, SourceError> {
         let id = if self.tenancy.is_some() {
             self.next_of_tenants(now_ns, arrivals, device)?
         } else if let Some(id) = self.lane.chosen.pop(&mut self.pool) {
@@ -171,12 +181,11 @@ impl Host {
         if self.needs.blocks {
             self.blocks.handed_over(id, &mut self.pool);
         }
-        self.lend_entries(id);
         Ok(Some(id))
     }
 
     /// Returns the next request for the device, where tenants have queues of their own.
-    #[cold]
+    #[inline(never)] // keeps the path of a single queue short
     fn next_of_tenants(
         &mut self,
         now_ns: u64,
@@ -188,13 +197,19 @@ impl Host {
             self.admit_of_tenants(&mut tenancy, now_ns, arrivals, device)?;
         }
         let mut found = None;
-        while let (None, Some(tenant)) = (found, tenancy.choose(&mut self.lane)) {
+        while found.is_none()
+            && let Some(tenant) = tenancy.choose(&mut self.lane)
+        {
             found = match self.lane.chosen.pop(&mut self.pool) {
                 Some(id) => Some(id),
                 None => self.decide(now_ns, arrivals, device),
             };
             tenancy.note(tenant, found.is_some(), &self.lane);
             arrivals.block(tenant, self.lane.pending >= self.lane.depth);
+        }
+        if self.needs.blocks {
+            // Whether a request is held is asked of the queue that is next.
+            tenancy.choose(&mut self.lane);
         }
         tenancy.settle();
         self.tenancy = Some(tenancy);
@@ -211,14 +226,16 @@ impl Host {
         device: &impl DeviceView,
     ) -> Result<(), SourceError> {
         tenancy.is_shut = false;
-        while arrivals.next_ns() <= now_ns {
+        let mut due_ns = arrivals.next_ns();
+        while due_ns <= now_ns {
             let (tenant, room) = tenancy.turn_to_stream(arrivals.next_stream(), &mut self.lane);
             if room {
-                self.admit_one(arrivals, device)?;
+                self.admit_one(due_ns, arrivals, device)?;
             } else if !arrivals.block(tenant, true) {
                 tenancy.is_shut = true;
                 break;
             }
+            due_ns = arrivals.next_ns();
         }
         Ok(())
     }
@@ -285,7 +302,7 @@ impl Host {
     }
 
     /// Admits every request that has arrived, in order, while the pending queue has room.
-    #[inline]
+    #[inline(always)] // for every request
     fn admit(
         &mut self,
         now_ns: u64,
@@ -294,8 +311,10 @@ impl Host {
     ) -> Result<(), SourceError> {
         // A request that joins a pending one needs no place of its own, but whether it joins one is known only after it
         // has been admitted; so, as with a full request queue, the remaining requests wait outside.
-        while self.lane.pending < self.lane.depth && arrivals.next_ns() <= now_ns {
-            self.admit_one(arrivals, device)?;
+        let mut due_ns = arrivals.next_ns();
+        while self.lane.pending < self.lane.depth && due_ns <= now_ns {
+            self.admit_one(due_ns, arrivals, device)?;
+            due_ns = arrivals.next_ns();
         }
         Ok(())
     }
@@ -304,10 +323,11 @@ impl Host {
     #[inline(always)] // for every request
     fn admit_one(
         &mut self,
+        due_ns: u64,
         arrivals: &mut impl Arrivals,
         device: &impl DeviceView,
     ) -> Result<(), SourceError> {
-        let id = arrivals.take(arrivals.next_ns(), &mut self.pool)?;
+        let id = arrivals.take(due_ns, &mut self.pool)?;
         if !(self.reshapes && self.reshape(id, arrivals)) {
             self.enter(id, device);
         }

@@ -64,22 +64,23 @@ fn of_tenant(name: &str, error: SourceError) -> SourceError {
 }
 
 impl Load<'_> {
+    /// Returns when the next request arrives, ns. Ends a source if that would be too late.
     #[inline]
-    fn next_ns(&self) -> u64 {
-        if self.blocked { NEVER } else { on!(&self.requests, it => it.next_ns()) }
+    fn next_ns(&mut self) -> u64 {
+        let due_ns = on!(&self.requests, it => it.next_ns());
+        let over = due_ns >= self.end_ns && due_ns != NEVER;
+        let due_ns = if over { self.end(due_ns) } else { due_ns };
+        if self.blocked { NEVER } else { due_ns }
     }
 
-    /// Ends a source if its next request would arrive too late.
-    fn end_if_over(&mut self) {
-        let due_ns = on!(&self.requests, it => it.next_ns());
-        if due_ns < self.end_ns || due_ns == NEVER {
-            return;
-        }
+    #[cold]
+    fn end(&mut self, due_ns: u64) -> u64 {
         match &mut self.requests {
             Requests::Replayed(replayed) => replayed.end(),
             Requests::Dependent(dependent) => dependent.end(),
-            Requests::Part(_) => {}
+            Requests::Part(_) => return due_ns,
         }
+        NEVER
     }
 }
 
@@ -170,9 +171,7 @@ impl<'a> Several<'a> {
                     Requests::Part(Part::new(&mut **above, range, number, (own.start_ns, end_ns)))
                 }
             };
-            let mut load = Load { name: tenant.name.clone(), requests, blocked: false, end_ns };
-            load.end_if_over();
-            loads.push(load);
+            loads.push(Load { name: tenant.name.clone(), requests, blocked: false, end_ns });
         }
         let due_ns = vec![NEVER; loads.len()];
         let mut several = Several { loads, due_ns, next: (0, NEVER), arrived: 0, merged: 0 };
@@ -201,7 +200,7 @@ impl<'a> Several<'a> {
 
     /// Asks every load when its next request arrives.
     fn look(&mut self) {
-        for (due_ns, load) in self.due_ns.iter_mut().zip(&self.loads) {
+        for (due_ns, load) in self.due_ns.iter_mut().zip(&mut self.loads) {
             *due_ns = load.next_ns();
         }
         self.find();
@@ -267,7 +266,6 @@ impl Arrivals for Several<'_> {
         let number = self.arrived + 1 - self.merged;
         let id = on!(&mut load.requests, it => it.take_as(number, arrival_ns, pool));
         let id = id.map_err(|error| of_tenant(&load.name, error))?;
-        load.end_if_over();
         self.arrived += 1;
         self.look_at(at);
         Ok(id)
@@ -296,7 +294,6 @@ impl Arrivals for Several<'_> {
         let at = usize::from(request.pages.stream);
         let load = &mut self.loads[at];
         on!(&mut load.requests, it => it.completed(now_ns, request));
-        load.end_if_over();
         self.look_at(at);
     }
 

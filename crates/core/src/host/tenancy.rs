@@ -24,6 +24,8 @@ pub(super) struct Tenancy {
     /// The tenants that have requests, and those whose schedulers have just let none go.
     ready: Bits,
     idle: Vec<u32>,
+    /// Whether a scheduler has ever chosen several requests at once.
+    batches: bool,
     /// For each stream its tenant, counted from 1; 0 for a stream that is new. Empty if tenants are streams.
     of_stream: Vec<u32>,
     make: MakeLane,
@@ -53,6 +55,7 @@ impl Tenancy {
             at: 0,
             ready: Bits::new(STREAMS),
             idle: Vec::new(),
+            batches: false,
             of_stream: if by_stream { vec![0; STREAMS] } else { Vec::new() },
             make,
             depth: settings.host.queue_depth,
@@ -107,17 +110,15 @@ impl Tenancy {
         }
     }
 
-    /// Whether there is a tenant with requests.
-    fn any(&self) -> bool {
-        self.ready.next_set(0, self.lanes.len() as u32).is_some()
+    /// Whether the tenant whose turn it is has requests that were chosen but not handed over; `lane` is the host's queue.
+    #[inline]
+    pub(super) fn is_amid_batch(&self, lane: &Lane) -> bool {
+        self.batches && self.has_chosen(lane)
     }
 
-    /// Whether the tenant whose turn it is has requests that were chosen but not handed over; `lane` is the host's queue.
-    pub(super) fn is_amid_batch(&mut self, lane: &Lane) -> bool {
-        if !self.any() {
-            return false;
-        }
-        let tenant = self.arbiter.choose(&self.ready);
+    #[inline(never)] // keeps the path of schedulers that choose one request at a time short
+    fn has_chosen(&self, lane: &Lane) -> bool {
+        let Some(tenant) = self.arbiter.choose(&self.ready) else { return false };
         let lane = if tenant == self.at { lane } else { &self.lanes[tenant as usize] };
         !lane.chosen.is_empty()
     }
@@ -136,18 +137,18 @@ impl Tenancy {
 
     /// Makes the queue of the tenant whose turn it is the host's; returns the tenant, or `None` if nobody has a request
     /// that may go.
+    #[inline]
     pub(super) fn choose(&mut self, lane: &mut Box<Lane>) -> Option<u32> {
-        if !self.any() {
-            return None;
-        }
-        let tenant = self.arbiter.choose(&self.ready);
+        let tenant = self.arbiter.choose(&self.ready)?;
         self.turn(tenant, lane);
         Some(tenant)
     }
 
     /// Notes whether a tenant has just sent a request. If its scheduler let none go, it is passed over until
     /// [`Tenancy::settle`].
+    #[inline]
     pub(super) fn note(&mut self, tenant: u32, sent: bool, lane: &Lane) {
+        self.batches |= !lane.chosen.is_empty();
         if sent {
             self.arbiter.sent(tenant);
         } else {
@@ -159,8 +160,9 @@ impl Tenancy {
     }
 
     /// Ends the search for a request.
+    #[inline]
     pub(super) fn settle(&mut self) {
-        for tenant in self.idle.drain(..) {
+        while let Some(tenant) = self.idle.pop() {
             self.ready.set(tenant);
         }
     }

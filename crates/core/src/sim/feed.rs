@@ -23,12 +23,17 @@ pub enum Feed<'a> {
 
 macro_rules! on {
     ($feed:expr, $it:ident => $body:expr) => {
-        match $feed {
-            Feed::Submitted($it) => $body,
-            Feed::Replayed($it) => $body,
-            Feed::Dependent($it) => $body,
-            Feed::Several($it) => $body,
-            Feed::Above($it) => $body,
+        // The most frequent one has a test of its own, which is cheaper than a jump by a table.
+        if let Feed::Replayed($it) = $feed {
+            $body
+        } else {
+            match $feed {
+                Feed::Replayed(_) => unreachable!("just tested"),
+                Feed::Submitted($it) => $body,
+                Feed::Dependent($it) => $body,
+                Feed::Several($it) => $body,
+                Feed::Above($it) => $body,
+            }
         }
     };
 }

@@ -153,7 +153,7 @@ impl Simulation<'_> {
         let Simulation { device, host, feed, ftl, done, now_ns, .. } = self;
         with_ftl!(ftl, ftl => {
             let Some(id) = host.next(*now_ns, feed, ftl)? else { return Ok(false) };
-            if host.pool[id].mark.has_entries() {
+            if host.holds_map() && host.pool[id].mark.has_entries() {
                 device.carry(id, host.pool[id].pages.pages, host.entries_of(id));
             }
             device.accept(id, *now_ns, &mut host.pool, ftl, done);

@@ -148,7 +148,7 @@ impl<'a> Simulation<'a> {
         let first_ns = first_arrival_ns(&feed);
         let tenants = Tenants::new(settings).map(Box::new);
         if tenants.is_some() {
-            device.tell_apart(settings.tenants.0.iter().map(|tenant| tenant.own.priority).collect());
+            device.tell_apart(settings.tenants.0.iter().map(|tenant| tenant.own.priority).collect(), &work);
         }
         let mut used = Used::default();
         device.used(0, &mut used);

@@ -1,5 +1,7 @@
 //! A set of small integers, one bit each, of a size that is fixed at the start.
 
+use std::ops::Range;
+
 use super::memory;
 
 /// A set of numbers in `0..len`.
@@ -90,6 +92,18 @@ impl Bits {
     /// Adds every number in `from..end`.
     pub fn fill(&mut self, from: u32, end: u32) {
         masks(from, end).for_each(|(word, mask)| self.words[word] |= mask);
+    }
+
+    /// Passes on the members in a range, ascending.
+    #[inline]
+    pub fn each(&self, range: Range<u32>, mut take: impl FnMut(u32)) {
+        for (word, mask) in masks(range.start, range.end) {
+            let mut left = self.words[word] & mask;
+            while left != 0 {
+                take(word as u32 * 64 + left.trailing_zeros());
+                left &= left - 1;
+            }
+        }
     }
 
     /// Returns the members in `from..end`, ascending.

@@ -9,21 +9,20 @@
 //! LUN begin in the order of their emission, after all reads emitted before them.
 //!
 //! Where tenants are to be slowed down alike ([`super::flin`]), a read waits as one out of order, a program for earlier
-//! ones of its block and erasures of its LUN (if it is not of the host's own data, for all earlier ones of its LUN), and
-//! an erasure, like whatever waits for other LUNs, for all earlier steps.
+//! ones of its block and erasures of its LUN (if it is not of the host's own data, or the FTL maps blocks, for all earlier
+//! ones of its LUN), and an erasure, like whatever waits for other LUNs, for all earlier steps.
 //!
 //! A multi-plane operation also takes, from every other plane of the same die, the step that that plane would take
 //! next, provided it is the same operation and, where `flash.multi_plane` requires it, on the same page number in its
 //! block (erasures are exempt from this). No step waits for others to join it.
 
-use super::flin::Arrival;
 use super::frame::Frame;
 use super::lines::{ALIKE, CHANGES, LINE, Lines, OPEN};
 use super::overlap::Overlap;
 use super::state::{Die, Extra, Group, Lun};
 use super::steps::{NO_STEP, Reference};
-use crate::flash::{Cause, Operation, parallel::MultiPlane};
-use crate::util::{Chain, NONE};
+use crate::flash::{Operation, parallel::MultiPlane};
+use crate::util::NONE;
 
 /// Criteria for the steps that a die may take.
 #[derive(Clone, Copy, Debug)]
@@ -84,61 +83,6 @@ impl Overlap {
         (chosen != NONE).then_some(chosen)
     }
 
-    /// Returns the step that a die takes next where tenants are to be slowed down alike.
-    fn choose_fairly(&mut self, frame: &mut Frame, die: u32, now_ns: u64) -> Option<u32> {
-        let flin = self.flin.take()?;
-        let chosen = flin.choose(die, now_ns, |slot| self.is_able(frame, slot));
-        self.flin = Some(flin);
-        chosen
-    }
-
-    /// Whether a step can begin, no matter what it overtakes. If it waits for a step elsewhere, its die is served again
-    /// when that step has finished.
-    fn is_able(&mut self, frame: &mut Frame, slot: u32) -> bool {
-        let step = frame.steps[slot].step;
-        let last = step.operation == Operation::Erase || step.settled != 0;
-        let older = |line: &Chain<LINE>| self.number(line.head) < self.number(slot);
-        let lines = &self.luns[step.lun as usize].lines.all;
-        let copies = step.operation == Operation::Program && step.cause != Cause::Host;
-        if last && lines.iter().any(older) || copies && older(&lines[CHANGES]) {
-            return false; // else recovery could not undo a collection: it goes by the block programmed last
-        }
-        let Some(awaited) = self.awaited(frame, step.lun, slot) else { return true };
-        frame.steps[awaited].awaited = true;
-        self.stall(frame, step.lun);
-        false
-    }
-
-    /// Adds a step to the queues in which tenants are slowed down alike.
-    #[cold]
-    pub(super) fn queue(&mut self, frame: &Frame, slot: u32, stream: Option<u16>, now_ns: u64) {
-        let Some(flin) = &mut self.flin else { return };
-        let (step, Extra { number, change, .. }) = (&frame.steps[slot].step, self.extras[slot as usize]);
-        let lun = &mut self.luns[step.lun as usize];
-        let (mut block, mut before) = (NONE, NO_STEP);
-        if step.operation != Operation::Read && step.page != NONE {
-            // The newer of the two waits for the older one itself.
-            let age = |at: &Reference| frame.steps.unfinished(*at).then(|| self.extras[at.0 as usize].number);
-            before = if age(&change) > age(&lun.erased) { change } else { lun.erased };
-            block = self.pages_per_block.div(step.page);
-        }
-        if step.operation == Operation::Erase {
-            lun.erased = frame.steps.reference(slot);
-        }
-        let arrival = Arrival {
-            slot,
-            number,
-            die: lun.die,
-            stream,
-            operation: step.operation,
-            cause: step.cause,
-            block,
-            ahead: if frame.steps.unfinished(before) { before.0 } else { NONE },
-            service_ns: step.in_ns + step.cell_ns + step.out_ns,
-        };
-        flin.enter(arrival, now_ns);
-    }
-
     /// Removes a step that begins from its lists.
     pub(super) fn take_out(&mut self, frame: &Frame, slot: u32, now_ns: u64) {
         self.list(frame, slot, false);
@@ -147,9 +91,22 @@ impl Overlap {
         }
     }
 
+    /// Returns the program or erasure of a new step's block that the step waits for; if it is one itself, it is the last one
+    /// of its block from now on.
+    pub(super) fn change_before(&mut self, frame: &Frame, slot: u32) -> Reference {
+        let step = &frame.steps[slot].step;
+        let block = self.pages_per_block.div(step.page) as usize;
+        let last = self.changes[block];
+        match step.operation {
+            Operation::Read if self.options.out_of_order => self.change_read(frame, last, step.page),
+            Operation::Read => last,
+            _ => std::mem::replace(&mut self.changes[block], frame.steps.reference(slot)),
+        }
+    }
+
     /// Returns the step that an out-of-order read waits for: the program of its page or an erasure of its block.
     /// Searches back from `last`, the newest program or erasure of the block; a LUN finishes these in numerical order.
-    pub(super) fn change_read(&self, frame: &Frame, last: Reference, page: u32) -> Reference {
+    fn change_read(&self, frame: &Frame, last: Reference, page: u32) -> Reference {
         let mut change = last;
         while frame.steps.unfinished(change) {
             let step = &frame.steps[change.0].step;
@@ -162,7 +119,7 @@ impl Overlap {
     }
 
     /// Returns the number of a step; for [`NONE`], the greatest number there is.
-    fn number(&self, slot: u32) -> u64 {
+    pub(super) fn number(&self, slot: u32) -> u64 {
         self.extras.get(slot as usize).map_or(u64::MAX, |extra| extra.number)
     }
 
@@ -249,7 +206,7 @@ impl Overlap {
     }
 
     /// Arranges for the die of a LUN to be served again once an awaited step has finished.
-    fn stall(&mut self, frame: &mut Frame, lun: u32) {
+    pub(super) fn stall(&mut self, frame: &mut Frame, lun: u32) {
         let die = self.luns[lun as usize].die;
         if !std::mem::replace(&mut self.dies[die as usize].stalled, true) {
             frame.stalled.push_back(die);
@@ -269,7 +226,7 @@ impl Overlap {
     }
 
     /// Returns an unfinished step that the given step waits for, if there is one.
-    fn awaited(&self, frame: &Frame, lun: u32, slot: u32) -> Option<u32> {
+    pub(super) fn awaited(&self, frame: &Frame, lun: u32, slot: u32) -> Option<u32> {
         let step = &frame.steps[slot].step;
         // Programs and erasures of a block begin in the order of emission anyway; with cached programs, the next one
         // begins before the last has ended.

@@ -17,6 +17,7 @@
 
 mod bus;
 mod choice;
+mod fair;
 mod flin;
 mod frame;
 mod lines;

@@ -29,6 +29,7 @@ use super::steps::{NO_STEP, Owner, Queued, Reference, Stage};
 use crate::device::settings::Settings;
 use crate::flash::parallel::{MultiPlane, Order, Parallel, Place, Suspend};
 use crate::flash::{Operation, Work};
+use crate::ftl::maps_blocks;
 use crate::util::{Chain, Divider, NONE};
 
 /// The dies with their operations, and the steps that wait for the dies.
@@ -39,6 +40,8 @@ pub(super) struct Overlap {
     pub passing: bool,
     /// The queues of the steps that wait, if tenants are to be slowed down alike.
     pub flin: Option<Box<Flin>>,
+    /// Whether programs of a LUN keep their order under FLIN, since recovery finds out from it how log blocks were filled.
+    pub in_order: bool,
     pub luns: Vec<Lun>,
     /// The LUNs, die by die.
     pub order: Vec<u32>,
@@ -50,7 +53,7 @@ pub(super) struct Overlap {
     /// number go together.
     pub alike: Vec<Chain<ALIKE>>,
     /// The last program or erasure of each block, if reads may overtake.
-    changes: Vec<Reference>,
+    pub changes: Vec<Reference>,
     emitted: u64,
     /// Dies with new steps.
     touched: Vec<u32>,
@@ -92,6 +95,7 @@ impl Overlap {
             passing,
             flin: (options.order == Order::Flin)
                 .then(|| Box::new(Flin::new(flash.fairness, flash.page_bytes, dies.len()))),
+            in_order: maps_blocks(settings),
             extras: Vec::with_capacity(1024),
             touched: Vec::with_capacity(1024),
             finished: VecDeque::with_capacity(64),
@@ -127,13 +131,7 @@ impl Overlap {
             self.emitted += 1;
             frame.active += 1;
             if self.passing && step.page != NONE {
-                let block = self.pages_per_block.div(step.page) as usize;
-                let last = self.changes[block];
-                self.extras[slot as usize].change = match step.operation {
-                    Operation::Read if self.options.out_of_order => self.change_read(frame, last, step.page),
-                    Operation::Read => last,
-                    _ => std::mem::replace(&mut self.changes[block], frame.steps.reference(slot)),
-                };
+                self.extras[slot as usize].change = self.change_before(frame, slot);
             }
             frame.busy.set(step.lun);
             let lun = &mut self.luns[step.lun as usize];

@@ -9,8 +9,8 @@
 
 use std::fmt::Debug;
 
+use super::Device;
 use super::settings::Settings;
-use super::{Device, Share};
 use crate::clock::NEVER;
 use crate::flash::Work;
 use crate::ftl::{Ftl, Locate, Serve};
@@ -87,11 +87,9 @@ impl Moment<'_> {
         let Moment { now_ns, device, pool, ftl, work, task, occupies, .. } = self;
         self.acted = true;
         work.clear();
-        let before = device.ledger.as_ref().filter(|_| pages.pages > 0).map(|_| Share::of(work.counts()));
         let emitted = work.unfolded(|work| emit(ftl, work));
-        if let Some(before) = before {
-            device.charge(pages.stream, before, work);
-        }
+        let stream = (pages.pages > 0).then_some(pages.stream);
+        device.charge(stream, work);
         let failed = work.take_failure();
         if emitted && ftl.is_read_only() {
             device.turned_read_only(*now_ns, *ftl);
@@ -103,7 +101,6 @@ impl Moment<'_> {
             request.device.steps_left = work.steps().len() as u32;
             device.own += 1;
             device.occupied += u32::from(*occupies);
-            let stream = (pages.pages > 0).then_some(pages.stream);
             device.array.start((pool.insert(request), stream), work, op == Op::Read, *now_ns);
         }
         runs

@@ -127,11 +127,13 @@ impl Log {
         let end = self.addresses.end(victim);
         let mut leaving = std::mem::take(&mut self.leaving);
         leaving.clear();
-        slots.valid.members(first, end).for_each(|live| {
-            let owner = slots.spare.of(live);
-            slots.fetch(owner);
-            leaving.push((live, owner));
+        leaving.resize((end - first) as usize, (0, 0));
+        let mut count = 0;
+        slots.each_live(first, end, |live, owner| {
+            leaving[count] = (live, owner);
+            count += 1;
         });
+        leaving.truncate(count);
         slots.valid.take(first, end);
         leaving
     }
@@ -160,10 +162,9 @@ impl Log {
         debug_assert!(at.next <= at.end, "the frontier of LUN {lun} has room for its copies");
         slots.valid.fill(first, at.next);
         self.blocks[self.addresses.block(first) as usize].valid += run.len() as u32;
-        let (pages, kind) = (self.pages(), self.kind());
-        for (slot, &(live, owner)) in (first..).zip(run) {
-            slots.tell(|medium| medium.copy(live, owner));
-            slots.place(slot, owner, || kind);
+        slots.place_copies(first, run, self.kind());
+        let pages = self.pages();
+        for &(_, owner) in run {
             if owner < pages {
                 moved(owner);
             }

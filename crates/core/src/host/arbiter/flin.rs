@@ -24,7 +24,7 @@ impl Arbiter for Flin {
         self.0.add(claim);
     }
 
-    fn choose(&self, ready: &Bits) -> u32 {
+    fn choose(&self, ready: &Bits) -> Option<u32> {
         self.0.choose(ready)
     }
 

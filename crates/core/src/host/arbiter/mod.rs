@@ -46,9 +46,9 @@ dispatch! {
     fn new(keys: &Own);
     /// Adds a tenant.
     fn add(self: &mut Self, claim: Claim);
-    /// Returns the tenant whose request goes next; at least one tenant is in `ready`, the set of tenants that have a
-    /// request, and one of these is returned. The question has no effect: it may be asked before others have arrived.
-    fn choose(self: &Self, ready: &Bits) -> u32;
+    /// Returns the tenant whose request goes next, which is one of `ready`, the tenants that have a request; `None` if
+    /// there are none. The question has no effect: it may be asked before others have arrived.
+    fn choose(self: &Self, ready: &Bits) -> Option<u32>;
     /// Notes that a request of this tenant has gone.
     fn sent(self: &mut Self, tenant: u32);
 }

@@ -25,9 +25,9 @@ impl Arbiter for Rr {
         self.tenants += 1;
     }
 
-    fn choose(&self, ready: &Bits) -> u32 {
-        let behind = ready.next_set(self.next, self.tenants);
-        behind.or_else(|| ready.next_set(0, self.next)).expect("a tenant is ready")
+    #[inline]
+    fn choose(&self, ready: &Bits) -> Option<u32> {
+        ready.next_set(self.next, self.tenants).or_else(|| ready.next_set(0, self.next))
     }
 
     fn sent(&mut self, tenant: u32) {

@@ -47,15 +47,15 @@ impl Arbiter for Wrr {
         }
     }
 
-    fn choose(&self, ready: &Bits) -> u32 {
+    fn choose(&self, ready: &Bits) -> Option<u32> {
         let count = self.claims.len() as u32;
         let urgent = |&tenant: &u32| ready.get(tenant) && self.claims[tenant as usize].class == Class::Urgent;
         if let Some(tenant) = (self.next_urgent..count).chain(0..self.next_urgent).find(urgent) {
-            return tenant;
+            return Some(tenant);
         }
         // A round ends when a request goes though nobody who has one may send any more in this round.
         let next = || self.order.iter().copied().find(|&tenant| ready.get(tenant));
-        self.first(ready).or_else(next).expect("a tenant is ready")
+        self.first(ready).or_else(next)
     }
 
     fn sent(&mut self, tenant: u32) {
