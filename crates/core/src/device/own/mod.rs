@@ -139,8 +139,7 @@ impl Device {
         let mut moment =
             Moment { now_ns, lull, device: self, pool, ftl, work, task: 0, occupies: false, acted: false };
         let any = tasks.begin(&mut moment);
-        // There is nothing to drop in what stood in for them.
-        std::mem::forget(std::mem::replace(&mut self.tasks, tasks));
+        self.tasks = tasks;
         any
     }
 }

@@ -65,7 +65,7 @@ impl Block {
         (self.begun_ns != ERASED).then_some(self.begun_ns)
     }
 
-    /// Changes when the first page was programmed, if one was; what is known of the block no longer holds.
+    /// Changes when the first page was programmed, if one was; what is known about the block no longer holds.
     fn begin_at(&mut self, change: impl FnOnce(i64) -> i64) {
         self.begun_ns = self.begun_ns().map_or(ERASED, change);
         self.known = Known::NOTHING;
