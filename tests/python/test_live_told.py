@@ -302,7 +302,7 @@ def test_latencies_are_told_by_program(tmp_path: Path, cli: Cli) -> None:
     begun = time.time()
     with served(tmp_path, *DEVICES["page"], "--time", "free", "--trace-pids") as device:
         overwrite(device.path, 1, 99)
-        device.shell('h.connect_uri(URI)\nh.pwrite(b"x" * 8192, 0)\nh.pread(4096, 0)\nh.pread(4096, 0)')
+        device.shell('h.connect_uri(URI)\nh.pwrite(b"x" * 65536, 0)\nh.pread(4096, 0)\nh.pread(4096, 0)')
         shown = cli.ok("top")
     programs = {program["name"]: program for program in device.result["live"]["programs"]}
     own = Path(f"/proc/{os.getpid()}/comm").read_text().strip()
@@ -318,7 +318,7 @@ def test_latencies_are_told_by_program(tmp_path: Path, cli: Cli) -> None:
     assert times[0] == max(program["write"]["max_ns"] for program in programs.values())
     assert all(begun <= slow["answered_s"] <= time.time() for slow in slowest)
     # A write of several pages takes longer than those of one.
-    (large,) = (slow for slow in slowest if slow["length"] == 8192)
+    (large,) = (slow for slow in slowest if slow["length"] == 65536)
     assert (large["program"], large["operation"], large["offset"]) == (other["name"], "write", 0)
 
 
