@@ -17,7 +17,7 @@ from ftlab.calibration.keys import Stage, chosen_of, declared, stages, values_of
 from ftlab.calibration.measured import read
 from ftlab.calibration.model import Figures, Rig, cannot, figures_of, mean_of
 from ftlab.calibration.readings import readings
-from ftlab.calibration.row import PERCENTILES, Row
+from ftlab.calibration.row import Row
 from ftlab.calibration.search import OTHER_SEEDS, ROUGH, Ground, Plan, Point, search
 from ftlab.progress import Reporter
 from ftlab.studies.cache import Cache
@@ -200,8 +200,8 @@ def fit(asked: Asked, executor: Executor, reporter: Reporter) -> Fit:
 def _searched(
     rig: Rig, parts: Sequence[Stage], settings: Mapping[str, Any], asked: Asked, plan: Plan
 ) -> tuple[Ground, Point, list[Interval], int]:
-    """Goes through the stages by short runs, then fits all keys together, by long ones if rows have
-    percentiles, whose tails need them; returns the last stage's ground with the best point and its intervals.
+    """Goes through the stages by short runs, then fits all keys by long ones; returns the last stage's ground
+    with the best point and its intervals.
     """
     chosen: dict[str, str] = {}
     free: dict[str, Any] = {}
@@ -212,9 +212,7 @@ def _searched(
         start = {**chosen_of(rough.free, settings), **chosen}
         best, tried = search(rough, stage, start, plan)
         chosen, trials = dict(best.chosen), trials + tried
-    tails = any(getattr(row, name) is not None for row in parts[-1].rows for name in PERCENTILES)
-    length = 1.0 if tails else ROUGH
-    ground = Ground(rig, parts[-1], list(free.values()), asked.weights, length)
+    ground = Ground(rig, parts[-1], list(free.values()), asked.weights)
     ground, best, valley = _settled(ground, chosen)
     found, lowest = intervals(ground, best, valley)
     for _ in range(MOST_VALLEYS):

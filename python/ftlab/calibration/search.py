@@ -89,25 +89,24 @@ class Ground:
         return [math.inf if each is None else math.sqrt(float(each @ each)) for each in self.residuals(every)]
 
     def reseeded(self, chosen: Mapping[str, str]) -> list[Vector]:
-        """Returns the weighted errors of runs of the whole length with these choices: with the random numbers
-        of the configuration and, where these choices are valid, with others.
+        """Returns the weighted errors with these choices: with the configuration's random numbers and, where
+        these choices are valid, with others.
         """
         values = values_of(self.free, chosen)
         wanted = [values, *({**values, "seed": str(seed)} for seed in OTHER_SEEDS)]
-        found = self.rig.figures(self.rows, wanted)
+        found = self.rig.figures(self.rows, wanted, self._length)
         return [residuals(self.rows, each, self.weights) for each in found if each is not None]
 
     def averaged(self, chosen: Mapping[str, str]) -> Ground:
-        """Returns the same function without the luck of the configuration's random numbers, and without what
-        short runs miss.
+        """Returns the same function without the luck of the configuration's random numbers.
 
         The same numbers draw the same addresses, and so nearly the same luck, with any values of the keys: it
         is known from one place, the errors there with other numbers.
         """
-        plain = Ground(self.rig, Stage("", self.rows, self.free), self.free, self.weights, self._length)
-        (own,) = plain.residuals([chosen])
-        luck = None if own is None else np.mean(self.reseeded(chosen), axis=0) - own
-        return Ground(self.rig, Stage("", self.rows, self.free), self.free, self.weights, self._length, luck)
+        runs = self.reseeded(chosen)
+        stage = Stage("", self.rows, self.free)
+        luck = np.mean(runs, axis=0) - runs[0]
+        return Ground(self.rig, stage, self.free, self.weights, self._length, luck)
 
     def moved(self) -> list[Parameter]:
         """Returns the keys that a descent moves."""
