@@ -22,7 +22,7 @@ from ftlab.calibration.row import (
 )
 
 REQUIRED = ("drive", "op", "bs", "depth", "jobs", "iops", "mean_us")
-"""Columns that a table must have, in any order. Fields of mean_us may be empty: data sheets have rates alone."""
+"""Columns that a table must have, in any order. Fields of mean_us may be empty, as in a data sheet."""
 
 COLUMNS = (*REQUIRED[:5], "engine", *REQUIRED[5:], *PERCENTILES, "source")
 """All columns of a table: bs in bytes, iops per second, times in us. Those that are not `REQUIRED` can be
