@@ -16,7 +16,7 @@ import pytest
 
 import ftlab
 from front import Cli, wait_until_busy
-from ftlab._core import Request
+from ftlab import Request
 from test_simulation import load, write_trace
 
 EXAMPLES = Path(__file__).parents[2] / "examples/policies"
