@@ -39,6 +39,8 @@ STYLE = """
 .repro dt { font-weight: 600; } .repro dd { margin: 0; }
 @media (max-width: 620px) {
   .repro figure svg { max-width: none !important; }
+  /* A phone has room for the names of its rows alone; the claims below have the same numbers. */
+  .repro figure.points { display: none; }
   .repro .stacked :is(tbody, tr, td) { display: block; }
   .repro .stacked tr:has(th) { display: none; }
   .repro .stacked tr { border-bottom: 1px solid var(--line); padding: .3em 0; }
@@ -176,7 +178,7 @@ def _paper(part: Part) -> str:
         pieces.append(f"<details open><summary>Abbreviations</summary><dl>{terms}</dl></details>")
     if part.claims_picture:
         name = f"{paper.short}: published and measured numbers of the claims"
-        pieces.append(f'<figure tabindex="0">{_named(name, part.claims_picture)}</figure>')
+        pieces.append(f'<figure class="points" tabindex="0">{_named(name, part.claims_picture)}</figure>')
     if part.judged:
         rows = [
             "<tr><th>claim</th><th>place</th><th>figure</th><th class='n'>published</th>"
