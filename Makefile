@@ -33,7 +33,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 ALIVE := bash scripts/alive.sh
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python lint format bench lib install-lib header crash mutants fuzz fuzz-rust fuzz-python soak soak-laws soak-everything soak-oracle soak-calls soak-ends soak-live kernel-order audit docs validation site picture workloads check-workloads lock record dist clean
+.PHONY: help demo test test-rust test-python lint format bench lib install-lib header crash mutants fuzz fuzz-rust fuzz-python soak soak-laws soak-everything soak-oracle soak-calls soak-ends soak-live kernel-order audit docs validation site picture workloads check-workloads lock record dist deb clean
 
 help:
 	@echo 'make demo     compare the I/O schedulers on the trace shipped with ftlab; picture in $(OUT)/'
@@ -58,11 +58,13 @@ help:
 	@echo 'make lock     choose the versions in the requirements*.lock files anew'
 	@echo 'make record   record the shipped trace anew (root, Linux)'
 	@echo 'make dist     the wheels and the source distribution, in $(DIST)/'
+	@echo 'make deb      Debian packages of the C library, in $(OUT)/deb/'
 	@echo 'make clean    remove what was built, the environment included'
 	@echo
 	@echo 'demo, test, lint and bench set up what they lack. PYTHON=... names the interpreter (3.11 or later).'
 
 demo: $(VENV)/.built $(VEGA)
+	@$(BIN)/python -m ftlab.cli.man $(VENV)/share/man/man1
 	@$(BIN)/ftlab demo --out $(OUT)
 
 test: test-rust test-python
@@ -99,6 +101,7 @@ bench: | require-cargo
 
 # The C library: its name carries the version of its binary interface, its file also the version of ftlab.
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 ABI := $(shell sed -n 's/^const ABI: u32 = \(.*\);/\1/p' crates/capi/build.rs)
 
@@ -106,13 +109,31 @@ lib: | require-cargo
 	cargo build --locked --release --package ftlab-capi
 
 install-lib: lib
-	install -d '$(DESTDIR)$(PREFIX)/lib/pkgconfig' '$(DESTDIR)$(PREFIX)/include'
-	install -m 755 target/release/libftlab.so '$(DESTDIR)$(PREFIX)/lib/libftlab.so.$(ABI).$(VERSION)'
-	ln -sf libftlab.so.$(ABI).$(VERSION) '$(DESTDIR)$(PREFIX)/lib/libftlab.so.$(ABI)'
-	ln -sf libftlab.so.$(ABI) '$(DESTDIR)$(PREFIX)/lib/libftlab.so'
+	install -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(PREFIX)/include'
+	install -m 755 '$(or $(CARGO_TARGET_DIR),target)/release/libftlab.so' '$(DESTDIR)$(LIBDIR)/libftlab.so.$(ABI).$(VERSION)'
+	ln -sf libftlab.so.$(ABI).$(VERSION) '$(DESTDIR)$(LIBDIR)/libftlab.so.$(ABI)'
+	ln -sf libftlab.so.$(ABI) '$(DESTDIR)$(LIBDIR)/libftlab.so'
 	install -m 644 crates/capi/include/ftlab.h '$(DESTDIR)$(PREFIX)/include/ftlab.h'
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' crates/capi/ftlab.pc.in \
-	  > '$(DESTDIR)$(PREFIX)/lib/pkgconfig/ftlab.pc'
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' crates/capi/ftlab.pc.in \
+	  > '$(DESTDIR)$(LIBDIR)/pkgconfig/ftlab.pc'
+
+# The packages' changelog follows from the version and the date of release, so that nothing is said twice. Of what lintian
+# calls errors the maintainer's address is let through: the project has none yet.
+DEB := $(OUT)/deb/ftlab-$(VERSION)
+deb: | require-cargo
+	@command -v dh >/dev/null || { echo 'make: no debhelper found; on Debian: apt install debhelper' >&2; exit 1; }
+	rm -rf $(OUT)/deb
+	mkdir -p $(DEB)
+	git ls-files -z | xargs -0 cp --parents --no-dereference --target-directory $(DEB)
+	cp -r packaging/debian $(DEB)/debian
+	printf 'ftlab ($(VERSION)-1) UNRELEASED; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- %s  %s\n' \
+	  "$$(sed -n 's/^Maintainer: //p' packaging/debian/control)" \
+	  "$$(date --utc --rfc-email --date "$$(sed -n 's/^date-released: //p' CITATION.cff)")" > $(DEB)/debian/changelog
+	cd $(DEB) && CARGO_TARGET_DIR='$(CURDIR)/target' dpkg-buildpackage --build=binary --no-sign -d
+	@command -v lintian >/dev/null || { echo 'make: lintian is not installed; the packages are not checked'; exit 0; }; \
+	  lintian --allow-root --fail-on error $(OUT)/deb/*.deb \
+	    --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog
+	@ls -l $(OUT)/deb/*.deb
 
 # A test compares the header with the source.
 header: | require-cargo

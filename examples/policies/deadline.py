@@ -13,7 +13,7 @@ from bisect import bisect_left, insort
 from itertools import count
 
 import ftlab
-from ftlab._core import Request
+from ftlab import Request
 
 
 class Direction:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 
 import ftlab
-from ftlab._core import Request
+from ftlab import Request
 
 
 class Noop(ftlab.HostScheduler):

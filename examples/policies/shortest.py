@@ -1,7 +1,7 @@
 """An idea: the request with the fewest pages goes first."""
 
 import ftlab
-from ftlab._core import Request
+from ftlab import Request
 
 
 class ShortestFirst(ftlab.HostScheduler):

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from ftlab import trace
-    from ftlab._core import InternalError, UserError, __version__
+    from ftlab._core import InternalError, Request, UserError, __version__
     from ftlab.api import compare, components, presets, reference, run, schema
     from ftlab.commands import Swept, calibrate, crash, diff, sweep, tune
     from ftlab.comparison import Comparison, Variant
@@ -46,6 +46,7 @@ __all__ = [
     "LiveDevice",
     "Placement",
     "Replacement",
+    "Request",
     "Result",
     "Section",
     "Simulation",
@@ -77,7 +78,7 @@ __all__ = [
 
 # Maps each name to its module, which is loaded on first use, so that the command line starts fast.
 _HOMES = {
-    "_core": ("InternalError", "UserError", "__version__"),
+    "_core": ("InternalError", "Request", "UserError", "__version__"),
     "commands": ("Swept", "calibrate", "crash", "diff", "sweep", "tune"),
     "api": ("compare", "components", "presets", "reference", "run", "schema"),
     "comparison": ("Comparison", "Variant"),

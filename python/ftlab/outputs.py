@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import shutil
 import stat
 import sys
@@ -61,7 +60,7 @@ def beside(target: Path, suffix: str = "") -> Iterator[Path]:
 
     No other user who may write there can have put a link in its place, since the name cannot be guessed.
     """
-    with _temporary(target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp{suffix}")) as path:
+    with _temporary(target.with_name(f".{target.name}.{os.urandom(8).hex()}.tmp{suffix}")) as path:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         os.close(os.open(path, flags, 0o666))
         yield path

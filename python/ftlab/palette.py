@@ -10,14 +10,15 @@ from functools import cache
 from ftlab import _core
 
 # Okabe and Ito's colours except yellow, then some of Tol's: distinguishable with all kinds of colour vision.
+# The last three give every registered scheduler a colour of its own.
 COLOURS = {
     "light": (
         *("#6b6b6b", "#e69f00", "#cc79a7", "#56b4e9", "#009e73", "#d55e00", "#0072b2", "#8a6d1f"),
-        *("#882255", "#44aa99", "#332288", "#999933"),
+        *("#882255", "#44aa99", "#332288", "#999933", "#7a2e0e", "#b01aa7", "#4d7a00"),
     ),
     "dark": (
         *("#b4b4b4", "#f0b429", "#dd8fbb", "#7cc7f2", "#2dc096", "#f0793a", "#4b9fe0", "#c8a95a"),
-        *("#c75d8d", "#7fd6c8", "#9a8cf0", "#c4c46a"),
+        *("#c75d8d", "#7fd6c8", "#9a8cf0", "#c4c46a", "#c98a6b", "#e871dd", "#93c24e"),
     ),
 }
 """A colour for each place, on white and on black; further places repeat the colours from the first."""

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PREFIX = "python:"
+WRITE = f'write "{PREFIX}FILE.py:CLASS", and behind it :NAME=VALUE for its parameters'
+"""How a policy in a file is named, for messages."""
+
 Kind = TypeVar("Kind")
 
 
@@ -32,11 +35,7 @@ def parametrised(policy: type[Kind], parameters: Mapping[str, str | float]) -> t
         UserError: ``__init__`` does not take them.
     """
     values = {name: _value(value) for name, value in parameters.items()}
-    try:
-        inspect.signature(policy).bind(**values)
-    except TypeError as error:
-        takes = ", ".join(inspect.signature(policy).parameters) or "none"
-        raise UserError(f"{policy.__name__}: {error}; its parameters are: {takes}") from None
+    check(policy, values)
     said = "".join(f":{name}={value}" for name, value in parameters.items())
 
     def make(self: Any) -> None:
@@ -44,6 +43,19 @@ def parametrised(policy: type[Kind], parameters: Mapping[str, str | float]) -> t
 
     members = {"__init__": make, "__qualname__": policy.__qualname__ + said, "__module__": policy.__module__}
     return type(policy.__name__ + said, (policy,), members)
+
+
+def check(policy: type, values: Mapping[str, str | float]) -> None:
+    """Checks that an object can be made with these arguments.
+
+    Raises:
+        UserError: ``__init__`` does not take one of them, or needs another.
+    """
+    try:
+        inspect.signature(policy).bind(**values)
+    except TypeError as error:
+        takes = ", ".join(inspect.signature(policy).parameters) or "none"
+        raise UserError(f"{policy.__name__}: {error}; its parameters are: {takes}") from None
 
 
 def _value(given: str | float) -> str | float:

@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ftlab import _core
 from ftlab._core import UserError
-from ftlab.parameters import PREFIX, parametrised, parts_of
+from ftlab.parameters import PREFIX, WRITE, check, parametrised, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
     from ftlab._core import Request
 
+_LACKS = "the class has to have this method"
 _NAMED = re.compile(r"""(["'])(python:.+?)\1""")
 
 
@@ -105,7 +106,7 @@ class HostScheduler(_Policy):
         Batches are numbered from 1 in the order of creation; ``scheduler.batches`` of the result is the
         highest number.
         """
-        raise NotImplementedError
+        raise NotImplementedError(_LACKS)
 
     def choose(self) -> int | Sequence[int] | None:
         """Removes and returns what goes next: a request's id, a batch's ids in order, or None for nothing.
@@ -113,11 +114,11 @@ class HostScheduler(_Policy):
         It is called while requests are pending. The translation page of a batch's first request is read once
         for the whole batch; the requests behind the first count as prioritized.
         """
-        raise NotImplementedError
+        raise NotImplementedError(_LACKS)
 
     def remove(self, id: int) -> None:  # noqa: A002 - what it is called everywhere
         """Removes a request that is dispatched because its deadline has passed."""
-        raise NotImplementedError
+        raise NotImplementedError(_LACKS)
 
     def grown(self, request: Request) -> None:
         """Called when a pending request has merged with a later one (``host.merge_limit``); it has its new
@@ -173,7 +174,7 @@ class VictimPolicy(_Policy):
         while another block would gain something, it may do so at most as many times in succession as the chip
         has closed blocks.
         """
-        raise NotImplementedError
+        raise NotImplementedError(_LACKS)
 
 
 class Replacement(_Policy):
@@ -186,11 +187,11 @@ class Replacement(_Policy):
 
     def insert(self, key: int) -> None:
         """Called when an entry has been added."""
-        raise NotImplementedError
+        raise NotImplementedError(_LACKS)
 
     def victim(self) -> int:
         """Returns the key of the entry that is to leave; `remove` is then called for it."""
-        raise NotImplementedError
+        raise NotImplementedError(_LACKS)
 
     def remove(self, key: int) -> None:
         """Called when an entry leaves."""
@@ -214,7 +215,7 @@ class Placement(_Policy):
         ``age`` is, for a write, how long the version that it replaces was valid (None: there is no such
         version); for a copy, how long ago its data was written.
         """
-        raise NotImplementedError
+        raise NotImplementedError(_LACKS)
 
     def front_name(self, front: int) -> str:
         """Returns the name of a front, for results."""
@@ -327,6 +328,10 @@ def content_of(text: str) -> str:
 def _add(name: str, policy: Any) -> None:
     for base, add in _ADD.items():
         if isinstance(policy, type) and issubclass(policy, base) and policy is not base:
+            try:
+                check(policy, {})
+            except UserError as error:
+                raise UserError(f"{name}: {error}") from None
             return add(name, policy)
     bases = ", ".join(f"ftlab.{base.__name__}" for base in _ADD)
     raise UserError(f"{name}: a policy is a class derived from one of {bases}")
@@ -335,9 +340,7 @@ def _add(name: str, policy: Any) -> None:
 def _class_of(text: str) -> type:
     file, name, parameters = parts_of(text)
     if not file:
-        raise UserError(
-            f'{text}: write "{PREFIX}FILE.py:CLASS", and behind it :NAME=VALUE for its parameters'
-        )
+        raise UserError(f"{text}: {WRITE}")
     module = _module(text, Path(file))
     policies = [
         known
@@ -360,7 +363,8 @@ def _module(text: str, path: Path) -> ModuleType:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise UserError(f"{text}: {path}: {error.strerror}") from None
+        more = f"; {WRITE}" if ":" in str(path) else ""
+        raise UserError(f"{text}: {path}: {error.strerror}{more}") from None
     key = (str(path.resolve()), hashlib.sha256(content).hexdigest())
     if key in _loaded:
         return _loaded[key]

@@ -17,6 +17,7 @@ def fit(
     *,
     config: str | os.PathLike[str] | None = None,
     preset: str | None = None,
+    check_on: str | os.PathLike[str] | None = None,
     only: Sequence[str] = (),
     tolerance: str = "1%",
     format: str | None = None,  # noqa: A002
@@ -37,6 +38,7 @@ def fit(
         out: the model, a .toml file; for a targets file a directory that takes NAME.toml of each.
         config: for a trace: match its conflicts on this device too.
         preset: for a trace: preset that the model names, to run as it is.
+        check_on: for a trace: run this device on trace and model, under several schedulers, and compare.
         only: for a targets file: fit only these.
         tolerance: what counts as reached.
         format, dedup, max_gap, skip_bad, speed, seed: as for `ftlab.run`.
@@ -46,7 +48,8 @@ def fit(
 
     Returns:
         The fits, each with the ``keys`` of its generator, its ``characteristics`` with target and reached
-        value, and those that were not reached (``missed``).
+        value, those that were not reached (``missed``), and with ``check_on`` what the schedulers' mean
+        latencies are on trace and model (``end_to_end``).
 
     Raises:
         UserError: the source or an option is wrong, or the model cannot be written.
@@ -69,6 +72,7 @@ def fit(
         flags={name: to_text(value) for name, value in given.items() if value is not None},
         load_state=None if load_state is None else os.fspath(load_state),
         preset=preset,
+        check_on=None if check_on is None else os.fspath(check_on),
         quiet=not progress,
     )
     return [fitted for fitted, _ in run(request)]

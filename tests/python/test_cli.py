@@ -24,7 +24,8 @@ import polars as pl
 import pytest
 
 from front import Cli, wait_until_busy
-from ftlab.cli import COMMANDS, GROUPS
+from ftlab import _core
+from ftlab.cli import COMMANDS, GROUPS, describe
 from ftlab.cli import cli as commands
 
 SCHEDULERS = "noop,row,amphibian,hp,rb,map,map+"
@@ -257,6 +258,15 @@ def test_schema_and_components(cli: Cli) -> None:
         assert re.search(rf"^    {name} +{mark} +\w", listed, re.MULTILINE), name
     assert re.search(r"^    noop +arrival order$", listed, re.MULTILINE)
     assert "host.scheduler" in json.loads(cli.ok("components", "--json"))
+
+
+def test_descriptions_of_components_wrap_on_a_terminal() -> None:
+    listed = json.loads(_core.components())
+    flat, wrapped = describe.components_text(listed, None), describe.components_text(listed, 80)
+    assert wrapped.split() == flat.split()
+    assert max(map(len, flat.splitlines())) > 120
+    # The header of a csv has nowhere to break.
+    assert all(len(line) <= 80 or len(line.split()) == 1 for line in wrapped.splitlines())
 
 
 HELPS = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from dataclasses import asdict
 from pathlib import Path
 
 import polars as pl
@@ -162,9 +163,14 @@ def test_a_device_is_served_during_a_block(tmp_path: Path) -> None:
 def test_a_fit_is_that_of_the_command(cli: Cli) -> None:
     lines = [f"{at * 50_000},{'RW'[at % 3 == 0]},{65536 * (at * 7 % 500)},4096" for at in range(600)]
     (cli.directory / "a.csv").write_text("\n".join(["time_ns,op,offset,size", *lines]) + "\n")
-    (fitted,) = ftlab.trace.fit(cli.directory / "a.csv", cli.directory / "model.toml", preset="map-plus")
+    on = "map-plus"
+    source, model_file = cli.directory / "a.csv", cli.directory / "model.toml"
+    (fitted,) = ftlab.trace.fit(source, model_file, preset=on, check_on=on)
     assert fitted.keys["requests"] == "600"
-    cli.ok("trace", "fit", "a.csv", "--out", "there.toml", "--preset", "map-plus")
+    given = ("--preset", on, "--check-on", on, "--json", "f.json")
+    cli.ok("trace", "fit", "a.csv", "--out", "there.toml", *given)
+    (told,) = json.loads((cli.directory / "f.json").read_text())
+    assert told["end_to_end"] == [asdict(each) for each in fitted.end_to_end] != []
     model, there = ((cli.directory / name).read_text() for name in ("model.toml", "there.toml"))
     assert model.partition("\n")[2] == there.partition("\n")[2]
     assert ftlab.run(cli.directory / "model.toml").trace.requests == 600

@@ -102,6 +102,13 @@ def test_tables_that_cannot_be_true(tmp_path: Path, change: tuple[str, str], sai
     assert said in refused(tmp_path, TABLE.replace(*change, 1), "a.csv")
 
 
+def test_a_rate_alone_tells_the_mean(tmp_path: Path) -> None:
+    """As in a maker's sheet: a closed loop of 4 x 2 requests at 100,000 a second takes 80 us for each."""
+    rows, notes = read(tmp_path, TABLE.replace("100000,79,70,160,300", "100000,,,,", 1), "a.csv")
+    assert [row.mean_us for row in rows] == [80.0, 19.5]
+    assert notes == ["a.csv: rows without mean_us: 1; it is taken as depth x jobs / iops (Little's law)"]
+
+
 def test_a_rate_and_a_latency_that_may_be_swapped_are_noted(tmp_path: Path) -> None:
     """Their product tells nothing, and without percentiles nothing else does."""
     swapped = "drive,op,bs,depth,jobs,mean_us,iops\nd,randread,4096,4,2,100000,80\n"

@@ -50,8 +50,8 @@ def test_a_planted_link_is_not_followed(tmp_path: Path, monkeypatch: pytest.Monk
     with Output("--json", target).staged() as path:
         assert path.name != first
     (tmp_path / "victim").write_text("kept")
-    monkeypatch.setattr("secrets.token_hex", lambda _: "known")
-    (tmp_path / ".r.json.known.tmp").symlink_to("victim")
+    monkeypatch.setattr("os.urandom", bytes)  # eight zero bytes
+    (tmp_path / f".r.json.{'00' * 8}.tmp").symlink_to("victim")
     with pytest.raises(UserError, match="cannot write: File exists"):
         Output("--json", target).write(b"x")
     assert (tmp_path / "victim").read_text() == "kept"

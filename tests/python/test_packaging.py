@@ -1,4 +1,4 @@
-"""The recipe and the container file name what the project itself needs."""
+"""What packages are made from names what the project itself has and needs."""
 
 from __future__ import annotations
 
@@ -36,3 +36,16 @@ def test_the_container_has_the_clients_that_the_tests_use() -> None:
     container = (ROOT / "packaging/Containerfile").read_text()
     assert packages >= {"libnbd-bin", "fuse3", "xfsprogs"}
     assert all(f" {package} " in container for package in packages), packages
+
+
+def test_debian_packages_are_named_after_the_interface_and_take_its_files() -> None:
+    """Debian's policy: the package of a shared library carries the number of its soname."""
+    build = (ROOT / "crates/capi/build.rs").read_text()
+    abi = re.search(r"const ABI: u32 = (\d+);", build)
+    assert abi is not None
+    control = (ROOT / "packaging/debian/control").read_text()
+    packages = re.findall(r"^Package: (.*)$", control, re.MULTILINE)
+    assert packages == [f"libftlab{abi[1]}", "libftlab-dev"]
+    assert all((ROOT / f"packaging/debian/{package}.install").exists() for package in packages)
+    rust = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
+    assert f"cargo (>= {rust}), rustc (>= {rust})" in control

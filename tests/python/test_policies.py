@@ -16,7 +16,7 @@ import pytest
 
 import ftlab
 from front import Cli, wait_until_busy
-from ftlab._core import Request
+from ftlab import Request
 from test_simulation import load, write_trace
 
 EXAMPLES = Path(__file__).parents[2] / "examples/policies"
@@ -181,6 +181,21 @@ def test_parameters_that_do_not_exist_are_named(trace: Path) -> None:
         ftlab.run("map-plus", trace=trace, set={"host.scheduler": name})
     with pytest.raises(ftlab.UserError, match=r"Oldest: .* its parameters are: none"):
         Oldest.using(depth=2)
+
+
+def test_a_class_that_lacks_a_parameter_is_refused_alike_with_and_without_others(tmp_path: Path) -> None:
+    file = tmp_path / "p.py"
+    file.write_text(
+        "import ftlab\nclass P(ftlab.HostScheduler):\n    def __init__(self, need, more=1): pass\n"
+    )
+    said = set()
+    for more in ("", ":more=2"):
+        with pytest.raises(ftlab.UserError) as refused:
+            ftlab.run("map-plus", set={"host.scheduler": f"python:{file}:P{more}"})
+        said.add(str(refused.value).removeprefix(f"python:{file}:P{more}: "))
+    assert said == {"P: missing a required argument: 'need'; its parameters are: need, more"}
+    with pytest.raises(ftlab.UserError, match=r"No such file .*; write .*:NAME=VALUE"):
+        ftlab.run("map-plus", set={"host.scheduler": f"python:{file}:P:need"})
 
 
 class Oldest(ftlab.HostScheduler):

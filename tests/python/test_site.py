@@ -59,6 +59,23 @@ def test_every_command_of_the_pages_is_one(page: Path) -> None:
             assert text.partition("=")[0] in known | {"host.schedular"}, words
 
 
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_options_that_the_prose_names_exist(page: Path) -> None:
+    """Of commands within sentences, such as `ftlab run --set`; metavariables stand in for the rest."""
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    for text in re.findall(r"`ftlab ([^`]+)`", prose):
+        words = text.partition(" -- ")[0].split()
+        command: click.Command = commands
+        while isinstance(command, click.Group) and words:
+            inner = command.get_command(click.Context(command), words[0])
+            if inner is None:
+                break
+            command, words = inner, words[1:]
+        known = {"--help", "--version"} | {option for each in command.params for option in each.opts}
+        named_here = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert named_here <= known, text
+
+
 def keys() -> Iterator[str]:
     for table, body in ftlab.schema()["properties"].items():
         yield table

@@ -22,7 +22,7 @@ from ftlab.calibration.row import (
 )
 
 REQUIRED = ("drive", "op", "bs", "depth", "jobs", "iops", "mean_us")
-"""Columns that a table must have, in any order."""
+"""Columns that a table must have, in any order. Fields of mean_us may be empty, as in a data sheet."""
 
 COLUMNS = (*REQUIRED[:5], "engine", *REQUIRED[5:], *PERCENTILES, "source")
 """All columns of a table: bs in bytes, iops per second, times in us. Those that are not `REQUIRED` can be
@@ -45,6 +45,7 @@ def read_table(file: str, text: str, tell: Tell) -> list[Row]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     names: list[str] = []
     rows: list[Row] = []
+    by_rate = 0
     line = 1
     try:
         for fields in reader:
@@ -64,10 +65,13 @@ def read_table(file: str, text: str, tell: Tell) -> list[Row]:
             row = _row(file, line, values, tell)
             if row:
                 rows.append(row)
+                by_rate += _missing(values["mean_us"])
     except csv.Error as error:
         raise UserError(f"{file}:{max(reader.line_num, line)}: not CSV: {error}") from None
     if not names:
         raise UserError(f"{file}:1: empty; the first line names the columns: {','.join(COLUMNS)}")
+    if by_rate:
+        tell(f"{file}: rows without mean_us: {by_rate}; it is taken as depth x jobs / iops (Little's law)")
     return rows
 
 
@@ -103,10 +107,11 @@ def _row(file: str, line: int, values: Mapping[str, str], tell: Tell) -> Row | N
         raise UserError(f"{place}: bs: {bs} is less than a sector; write bytes, such as 4096")
     depth, jobs = (_whole(place, name, values[name], 1, MOST_DEPTH) for name in ("depth", "jobs"))
     iops = _number(place, "iops", values["iops"])
-    mean = _number(place, "mean_us", values["mean_us"])
     if not iops:
         tell(f"{place}: iops is 0, nothing completed: left out")
         return None
+    told = values["mean_us"]
+    mean = depth * jobs / iops * 1e6 if _missing(told) else _number(place, "mean_us", told)
     p50, p99, p999 = (_percentile(place, name, values.get(name, "")) for name in PERCENTILES)
     source = values.get("source") or file
     engine = values.get("engine", "")
@@ -125,6 +130,10 @@ def _row(file: str, line: int, values: Mapping[str, str], tell: Tell) -> Row | N
     return row
 
 
+def _missing(text: str) -> bool:
+    return text.lower() in _MISSING
+
+
 def _number(place: str, name: str, text: str) -> float:
     number = float(text) if _NUMBER.fullmatch(text) else math.nan
     if not math.isfinite(number):
@@ -141,7 +150,7 @@ def _whole(place: str, name: str, text: str, least: int, most: int) -> int:
 
 
 def _percentile(place: str, name: str, text: str) -> float | None:
-    if text.lower() in _MISSING:
+    if _missing(text):
         return None
     number = _number(place, name, text)
     if not number:

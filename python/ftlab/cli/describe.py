@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import sys
+import textwrap
 
 import click
 
 from ftlab import _core
 from ftlab.outputs import write_stdout
+
+_LEAST = 30
+"""Columns that a description takes at least; on a narrower terminal its lines are longer than that."""
 
 
 @click.command()
@@ -37,7 +43,8 @@ def components(as_json: bool) -> None:
     if as_json:
         write_stdout(json.dumps(listed, indent=2) + "\n")
         return
-    write_stdout(_components_text(listed))
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    write_stdout(components_text(listed, room))
 
 
 @click.command()
@@ -57,7 +64,10 @@ def _mark(doc: str) -> str:
     return "paper" if re.search(r"\b(19|20)[0-9]{2}\)", doc) else ""
 
 
-def _components_text(listed: dict[str, list[dict[str, str]]]) -> str:
+def components_text(listed: dict[str, list[dict[str, str]]], room: int | None) -> str:
+    """Formats the parts, a line each for programs such as grep; on a terminal with ``room`` columns the
+    descriptions wrap.
+    """
     lines = []
     for key, parts in listed.items():
         lines.append(key)
@@ -65,8 +75,9 @@ def _components_text(listed: dict[str, list[dict[str, str]]]) -> str:
         marks = [_mark(part["doc"]) for part in parts]
         wide = max(map(len, marks))
         gap = "  " if wide else ""
-        lines += [
-            f"    {part['name']:{width}}  {mark:{wide}}{gap}{part['doc']}"
-            for part, mark in zip(parts, marks, strict=True)
-        ]
+        for part, mark in zip(parts, marks, strict=True):
+            head = f"    {part['name']:{width}}  {mark:{wide}}{gap}"
+            left = len(part["doc"]) if room is None else room - len(head)
+            wrapped = textwrap.wrap(part["doc"], max(left, _LEAST), break_long_words=False)
+            lines.append(head + ("\n" + " " * len(head)).join(wrapped))
     return "\n".join(lines) + "\n"

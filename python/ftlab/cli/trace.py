@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ftlab._core import UserError
 from ftlab.cli import completing, options
-from ftlab.configs import keyword_overrides, load
 from ftlab.outputs import Output, check_distinct, write_report, write_stdout
 from ftlab.trace_text import info_text, summary_text
-
-if TYPE_CHECKING:
-    from ftlab.fitting import Fit
-    from ftlab.fitting.command import Request
 
 _READING = ("format", "dedup", "max_gap", "skip_bad", "speed", "repeat")
 
@@ -174,7 +167,7 @@ def fit(
     model is for: the latencies, and the order of the schedulers, on the trace and on the model.
     """
     from ftlab import fitting
-    from ftlab.fitting import command, report
+    from ftlab.fitting import command, end_to_end, report
 
     request = command.Request(
         source=source,
@@ -186,45 +179,25 @@ def fit(
         flags={name: value for name, value in flags.items() if value is not None},
         load_state=load_state,
         preset=preset,
+        check_on=check_on,
     )
     output = options.json_output(json_path)
     if output:
         check_distinct([output], [source])
-    if check_on is not None and Path(source).suffix.lower() == command.SUFFIX:
-        raise UserError(f"--check-on: {source} is a targets file; the check needs a trace")
-    if check_on is not None:
-        load(check_on)  # A misspelt name is told before the fit, which takes a while.
     done: list[tuple[fitting.Fit, str]] = []
     for fitted, path in command.run(request):
         done.append((fitted, path))
         if json_path != "-":
             write_stdout(report.text(fitted, path))
+            if check_on is not None:
+                write_stdout(end_to_end.text(fitted.end_to_end, Path(check_on).name))
         for missed in fitted.missed:
             click.echo(f"warning: {fitted.targets.name}: {missed.name} was not reached", err=True)
-        if check_on is not None:
-            _check_end_to_end(fitted, request, check_on, shown=json_path != "-")
     text = json.dumps([report.as_json(*each) for each in done], indent=2) + "\n"
     if output:
         output.write(text.encode())
     if json_path == "-":
         write_stdout(text)
-
-
-def _check_end_to_end(fitted: Fit, request: Request, device: str, *, shown: bool) -> None:
-    """Prints the check on a device; its figures become part of the fit's JSON.
-
-    Raises:
-        UserError: the source is not a trace, or the device does not take the trace or the model.
-    """
-    from ftlab.fitting import end_to_end
-    from ftlab.progress import Reporter
-
-    flags = keyword_overrides({name: value for name, value in request.flags.items() if name != "seed"})
-    with Reporter(tasks=2 * len(end_to_end.SCHEDULERS)) as reporter:
-        found = end_to_end.check(fitted, device, request.source, flags, reporter)
-    fitted.end_to_end = [asdict(each) for each in found]
-    if shown:
-        write_stdout(end_to_end.text(found, Path(device).name))
 
 
 def _convert(config: Any, target: str) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from ftlab import traces
 from ftlab._core import Config, UserError
 from ftlab.api import presets
-from ftlab.configs import Override, keyword_overrides
-from ftlab.fitting import report
+from ftlab.configs import Override, keyword_overrides, load
+from ftlab.fitting import end_to_end, report
 from ftlab.fitting.compare import compare
 from ftlab.fitting.fit import Fit, Fitter
 from ftlab.fitting.targets import Targets, read_targets, targets_of_trace
@@ -36,6 +36,8 @@ class Request:
     load_state: str | None
     preset: str | None = None
     """The preset that the model of a trace names as its device."""
+    check_on: str | None = None
+    """The device that is run on trace and model once a trace is fitted."""
     quiet: bool = False
     """Whether no progress is shown."""
 
@@ -64,6 +66,8 @@ def run(request: Request) -> Iterator[tuple[Fit, str]]:
 
 
 def _from_targets(request: Request) -> Iterator[tuple[Fit, str]]:
+    if request.check_on is not None:
+        raise UserError(f"--check-on: {request.source} is a targets file; the check needs a trace")
     if request.preset is not None:
         raise UserError(f"--preset: the device is in {request.source}, table [config]")
     given = [name for name in request.flags if name != "seed"]
@@ -111,6 +115,8 @@ def _from_trace(request: Request) -> tuple[Fit, str]:
         raise UserError(f"--preset {request.preset}: there are {', '.join(presets())}")
     if not Path(request.source).exists():
         raise UserError(f"{request.source}: No such file or directory")
+    if request.check_on is not None:
+        load(request.check_on)  # A misspelt name is told before the fit, which takes a while.
     flags = keyword_overrides({name: value for name, value in request.flags.items() if name != "seed"})
     trace = traces.trace_config(request.source, flags)
     seed = keyword_overrides({name: value for name, value in request.flags.items() if name == "seed"})
@@ -129,6 +135,9 @@ def _from_trace(request: Request) -> tuple[Fit, str]:
         if found is None and targets.mean_interarrival_ns is not None:
             compare(fit, trace, flags, request.tolerance, reporter.callback(name))
         _write(fit, output, fitter.config, device=found is not None, preset=request.preset)
+    if request.check_on is not None:
+        with Reporter(tasks=2 * len(end_to_end.SCHEDULERS), quiet=request.quiet) as reporter:
+            fit.end_to_end = end_to_end.check(fit, request.check_on, request.source, flags, reporter)
     return fit, output.name
 
 

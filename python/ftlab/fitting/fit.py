@@ -21,6 +21,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ftlab import _core
 from ftlab._core import Config, UserError
@@ -29,6 +30,9 @@ from ftlab.fitting import gaps, persistence, processes, quantity, sizes, solve
 from ftlab.fitting.measure import NEAR_RANGE, Workload, conflicts, measure, miss_ratio, updated_ratio
 from ftlab.fitting.quantity import parse
 from ftlab.fitting.targets import Targets
+
+if TYPE_CHECKING:
+    from ftlab.fitting.end_to_end import Compared
 
 COARSE = 10
 """The coarse phase of a search for conflicts simulates only one in this many requests."""
@@ -126,7 +130,7 @@ class Fit:
     """Keys of ``[workload.synthetic]``, without the prefix."""
     characteristics: list[Characteristic] = field(default_factory=list)
     runs: int = 0
-    end_to_end: list[dict[str, str | float]] = field(default_factory=list)
+    end_to_end: list[Compared] = field(default_factory=list)
     """Mean latencies on trace and model under several schedulers, if they were compared."""
 
     @property

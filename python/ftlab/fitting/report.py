@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from ftlab._core import __version__
@@ -54,7 +55,7 @@ def as_json(fit: Fit, path: str) -> dict[str, Any]:
         },
         "notes": fit.targets.notes,
         "synthetic": fit.keys,
-        **({"end_to_end": fit.end_to_end} if fit.end_to_end else {}),
+        **({"end_to_end": [asdict(each) for each in fit.end_to_end]} if fit.end_to_end else {}),
     }
 
 

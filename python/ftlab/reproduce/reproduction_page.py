@@ -39,13 +39,15 @@ STYLE = """
 .repro dt { font-weight: 600; } .repro dd { margin: 0; }
 @media (max-width: 620px) {
   .repro figure svg { max-width: none !important; }
-  .repro .claims :is(tbody, tr, td) { display: block; }
-  .repro .claims tr:has(th) { display: none; }
-  .repro .claims tr { border-bottom: 1px solid var(--line); padding: .3em 0; }
-  .repro .claims td, .repro .claims td.n { border: 0; text-align: left; padding: .05em 0; }
-  .repro .claims td { white-space: normal !important; }
-  .repro .claims td:empty { display: none; }
-  .repro .claims td[data-of]::before { content: attr(data-of) ": "; color: var(--soft); }
+  /* A phone has room for the names of its rows alone; the claims below have the same numbers. */
+  .repro figure.points { display: none; }
+  .repro .stacked :is(tbody, tr, td) { display: block; }
+  .repro .stacked tr:has(th) { display: none; }
+  .repro .stacked tr { border-bottom: 1px solid var(--line); padding: .3em 0; }
+  .repro .stacked td, .repro .stacked td.n { border: 0; text-align: left; padding: .05em 0; }
+  .repro .stacked td { white-space: normal !important; }
+  .repro .stacked td:empty { display: none; }
+  .repro .stacked td[data-of]::before { content: attr(data-of) ": "; color: var(--soft); }
   .repro .reason { padding-left: 1em; }
 }
 """
@@ -142,10 +144,13 @@ def _summary(parts: Sequence[Part]) -> str:
         )
         rows.append(
             f'<tr><td><a href="#{_text(part.paper.name)}">{_text(part.paper.short)}</a></td>'
-            + "".join(f'<td class="n">{cell}</td>' for cell in cells)
+            + "".join(
+                f'<td class="n" data-of="{each}">{cell}</td>'
+                for each, cell in zip(columns, cells, strict=True)
+            )
             + f"<td>{links}</td></tr>"
         )
-    return "<h2>Verdicts</h2>" + _wide(f'<table id="verdicts">{"".join(rows)}</table>')
+    return "<h2>Verdicts</h2>" + _wide(f'<table id="verdicts" class="stacked">{"".join(rows)}</table>')
 
 
 def label(figure: Figure) -> str:
@@ -173,7 +178,7 @@ def _paper(part: Part) -> str:
         pieces.append(f"<details open><summary>Abbreviations</summary><dl>{terms}</dl></details>")
     if part.claims_picture:
         name = f"{paper.short}: published and measured numbers of the claims"
-        pieces.append(f'<figure tabindex="0">{_named(name, part.claims_picture)}</figure>')
+        pieces.append(f'<figure class="points" tabindex="0">{_named(name, part.claims_picture)}</figure>')
     if part.judged:
         rows = [
             "<tr><th>claim</th><th>place</th><th>figure</th><th class='n'>published</th>"
@@ -183,7 +188,7 @@ def _paper(part: Part) -> str:
         for each in part.judged:
             rows.append(_claim(part, each, previous))
             previous = each.reason or previous
-        pieces.append(f'<table class="claims">{"".join(rows)}</table>')
+        pieces.append(f'<table class="claims stacked">{"".join(rows)}</table>')
     if paper.not_claims:
         items = "".join(f"<li>{_text(each)}</li>" for each in paper.not_claims)
         heading = "What the paper says and nothing here measures"

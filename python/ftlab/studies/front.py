@@ -17,6 +17,7 @@ from ftlab._core import Config
 from ftlab.configs import to_text
 from ftlab.studies import readable
 from ftlab.studies.tuning import Tuning
+from ftlab.units import amount
 
 
 @dataclass(frozen=True)
@@ -161,19 +162,27 @@ def render(tuned: Tuned, width: int | None = None) -> str:
     parameters, objectives = tuned.tuning.parameters, [each.text for each in tuned.tuning.objectives]
     units = [readable.unit_of(text) for text in objectives]
     heads = [("trial", True), *((each.name, False) for each in parameters)]
-    heads += [
-        (readable.heading(text if not unit else text.removesuffix("_ns")), True)
-        for text, unit in zip(objectives, units, strict=True)
+    trials = [*tuned.front, tuned.default]
+    scales = [
+        readable.scale((trial.values[at] for trial in trials if trial.values), unit) if unit == "ns" else None
+        for at, unit in enumerate(units)
     ]
-    table = readable.table([*heads, ("", True)])
-    for trial in [*tuned.front, tuned.default]:
-        values = [readable.shown(value, unit) for value, unit in zip(trial.values, units, strict=False)]
+    heads += [
+        (readable.heading(text, scale.name if scale else ""), True)
+        for text, scale in zip(objectives, scales, strict=True)
+    ]
+    table = readable.table(heads)
+    for trial in trials:
+        values = [
+            amount(value / scale.ns) if scale else readable.shown(value, unit)
+            for value, unit, scale in zip(trial.values, units, scales, strict=False)
+        ]
         mark = "" if trial.feasible else "not allowed" if trial.values else "failed"
         mark = "best" if trial is tuned.best else mark
         number = "default" if trial is tuned.default else str(trial.number)
         chosen = default_parameters(tuned) if trial is tuned.default else trial.parameters
         settings = (readable.setting(chosen.get(each.name, "-")) for each in parameters)
-        table.add_row(number, *settings, *(values or ["-"] * len(objectives)), mark)
+        table.add_row(f"{mark} {number}".lstrip(), *settings, *(values or ["-"] * len(objectives)))
     lines = [readable.text_of(table, readable.room() if width is None else width)]
     for name, shares in tuned.importance.items():
         of = (f"{share:.0%} of {text}" for share, text in zip(shares, objectives, strict=True))
