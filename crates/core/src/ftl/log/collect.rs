@@ -87,7 +87,7 @@ impl Log {
         }
         run.copies = stated;
         let mut leaving = self.take_live(under.slots, victim);
-        self.sort_copies(under.slots, lun, (cause, stated), &mut leaving);
+        self.sort_copies(lun, (cause, stated), &mut leaving);
         self.name_sources(&leaving, under.work);
         self.choose_frontier(under, lun, false, false);
         let mut rest = &leaving[..];

@@ -258,6 +258,9 @@ impl Log {
             slots.valid.fetch(slot);
             memory::fetch(&self.blocks, self.addresses.block(slot) as usize);
         }
+        if let Some(slc) = &self.slc {
+            memory::fetch(&slc.kept, owner as usize);
+        }
     }
 
     /// Returns the number of blocks that the log has on a LUN, including its reserve.

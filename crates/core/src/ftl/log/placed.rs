@@ -14,7 +14,7 @@ use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::placement::{FrontCount, MOST_FRONTS, ONE, Page, Policy, Space, Writable, needs};
 use crate::ftl::settings::Settings;
 use crate::ftl::slots::Slots;
-use crate::util::{NONE, Stat};
+use crate::util::{NONE, Stat, memory};
 
 /// The placement, and what is kept to inform it.
 #[derive(Clone, Debug)]
@@ -193,8 +193,9 @@ impl Log {
 
     /// Returns the front of an owner's next version; the placement is told about the version that it replaces.
     pub(super) fn asked(&mut self, slots: &Slots, lun: u32, owner: u32, cause: Cause, work: &Work) -> u32 {
-        self.tell_invalid(owner, slots.of(owner));
-        self.front_of(slots, lun, owner, (cause, work.stream()), work.hurries(lun))
+        let old = slots.of(owner);
+        self.tell_invalid(owner, old);
+        self.front_of(lun, (owner, old), (cause, work.stream()), work.hurries(lun))
     }
 
     /// If slots are smaller than pages, turns to the page buffer of the front that takes an owner's next version; its
@@ -226,19 +227,18 @@ impl Log {
         }
     }
 
-    /// Returns the front of an owner's next version or copy; for trim pages it is the first front.
+    /// Returns the front of an owner's next version or copy, whose last version is in slot `old`; for trim pages it is the
+    /// first front.
     fn front_of(
         &mut self,
-        slots: &Slots,
         lun: u32,
-        owner: u32,
+        (owner, old): (u32, u32),
         (cause, stream): (Cause, u16),
         hurried: bool,
     ) -> u32 {
         if self.placed.as_ref().is_none_or(|placed| placed.one) || owner >= self.pages() {
             return 0;
         }
-        let old = slots.of(owner);
         let from = (old != NONE).then(|| self.front_at(owner, old));
         let Log { placed: Some(placed), writes, .. } = self else { return 0 };
         let known = placed.written.get(owner as usize).filter(|_| old != NONE);
@@ -282,7 +282,7 @@ impl Log {
     /// reserve, all later copies of that victim follow them.
     pub(super) fn face_copy(&mut self, slots: &Slots, lun: u32, owner: u32) {
         if self.placed.is_some() && !self.is_by_speed() && !self.is_short(lun) {
-            let front = self.front_of(slots, lun, owner, (self.shape.gc, 0), false);
+            let front = self.front_of(lun, (owner, slots.of(owner)), (self.shape.gc, 0), false);
             self.turn_to(lun, front);
         }
     }
@@ -291,7 +291,6 @@ impl Log {
     /// together, and take one erased block. `stated` says whether trim pages have just gone into the frontier.
     pub(super) fn sort_copies(
         &mut self,
-        slots: &Slots,
         lun: u32,
         (cause, stated): (Cause, bool),
         leaving: &mut Vec<(u32, u32)>,
@@ -321,10 +320,13 @@ impl Log {
             return;
         }
         let (mut copies, mut over) = (std::mem::take(&mut placed.copies), 0);
+        if let (Cause::Fold, Some(slc)) = (cause, &self.slc) {
+            leaving.iter().for_each(|&(_, owner)| memory::fetch(&slc.kept, owner as usize));
+        }
         for &(live, owner) in &*leaving {
             let mut front = match cause {
                 Cause::Fold => self.front_at(owner, live),
-                _ => self.front_of(slots, lun, owner, (cause, 0), false),
+                _ => self.front_of(lun, (owner, live), (cause, 0), false),
             };
             match &mut room[front as usize] {
                 0 => over = std::mem::replace(&mut front, MOST_FRONTS),
