@@ -223,6 +223,11 @@ fn scratch(name: &str) -> PathBuf {
 
 /// Puts a load on the device, ends the load by a cut, a kill or a clean stop, and checks the device, again and again.
 fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
+    endure_for(keys, seed, time, cycles());
+}
+
+/// Does what [`endure`] does, for this many cycles.
+fn endure_for(keys: &[(&str, &str)], seed: u64, time: Time, cycles: u64) {
     let keys = [keys, &[("ftl.power_safe", "true")]].concat();
     let (resolved, _) = common::device(&keys);
     let path = scratch(&seed.to_string());
@@ -236,7 +241,7 @@ fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
     let client = Client { kept, sink };
     let (mut loaded, mut devices) = (0, 1);
     let mut ended = "made";
-    for cycle in 0..cycles() {
+    for cycle in 0..cycles {
         let what = format!("{keys:?}: cycle {cycle}, {ended}");
         let (mut engine, opened) = open(&resolved, &path, time).unwrap_or_else(|e| panic!("{what}: {e}"));
         assert_eq!(matches!(opened, Opened::Made), ended == "made", "{what}: {opened:?}");
@@ -377,8 +382,9 @@ fn what_a_seed_draws_may_be_lost_but_nothing_that_was_flushed() {
         58,
         Time::Free,
     );
+    // Regression: a device that was read-only when it was opened did not say so, and its file was refused (cycle 64).
     let worn = [("flash.endurance", "40"), ("ftl.spare_blocks", "2"), ("ftl.kind", "page")];
-    endure(&[&ADVERSARIAL[..], &worn].concat(), 59, Time::Free);
+    endure_for(&[&ADVERSARIAL[..], &worn].concat(), 59, Time::Free, cycles().max(66));
 }
 
 #[test]

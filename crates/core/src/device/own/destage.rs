@@ -46,11 +46,12 @@ impl Task for Destage {
             buffer.each_next(list, self.unit, |lpn| moment.ftl.preload(lpn));
             (0..self.unit).for_each(|_| destage(&mut buffer, list, moment));
         }
+        moment.device.buffer = Some(buffer);
         if moment.ftl.is_read_only() {
-            buffer.close();
+            // It may have been so from the start, and then no write of the host's has told.
+            moment.device.turned_read_only(moment.now_ns, moment.ftl);
             moment.acted = true;
         }
-        moment.device.buffer = Some(buffer);
         NEVER
     }
 }
