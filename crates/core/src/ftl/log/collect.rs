@@ -127,13 +127,13 @@ impl Log {
         let end = self.addresses.end(victim);
         let mut leaving = std::mem::take(&mut self.leaving);
         leaving.clear();
-        leaving.resize((end - first) as usize, (0, 0));
+        leaving.resize(self.blocks[victim as usize].valid as usize, (0, 0));
         let mut count = 0;
         slots.each_live(first, end, |live, owner| {
             leaving[count] = (live, owner);
             count += 1;
         });
-        leaving.truncate(count);
+        debug_assert_eq!(count, leaving.len(), "a block counts its live slots");
         slots.valid.take(first, end);
         leaving
     }
