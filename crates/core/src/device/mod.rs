@@ -346,7 +346,7 @@ impl Device {
                 self.end(owner, now_ns, pool, done);
             }
         }
-        if self.apart && any { self.has_changed(done) } else { any }
+        any && self.has_changed(done)
     }
 
     /// Ends a request: a request of the host goes to `done`, by way of the controller if there is one; a request of the

@@ -73,9 +73,9 @@ impl Simulation<'_> {
             if self.seen.reported_ns.is_some() || self.device.stages_ns() <= self.now_ns {
                 moved |= self.beside(observer);
             }
-            if !moved && self.nothing_begins() {
-                return Ok(());
-            }
+        }
+        if !moved && self.nothing_begins() {
+            return Ok(());
         }
         self.undecided = true;
         // Clients are not told about steps of the device's own: at how many instants such steps end depends on
@@ -94,8 +94,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Whether nothing comes from above now and no task of the device's own is due, so that an instant at which commands have
-    /// only moved within the controller is over.
+    /// Whether nothing comes from above now and no task of the device's own is due, so that an instant at which steps and
+    /// commands have only moved on is over.
     fn nothing_begins(&self) -> bool {
         let takes = self.device.has_room() && (self.host.waiting() > 0 || self.feed.next_ns() <= self.now_ns);
         let alarm_ns = self.device.tasks.alarm_ns(self.now_ns.saturating_sub(1));
@@ -103,7 +103,7 @@ impl Simulation<'_> {
     }
 
     /// Handles the controller and reports activity, in runs that have either; called once chips and buses have moved
-    /// on. Returns whether a command has left the controller, or was due in the write buffer.
+    /// on. Returns whether anything can begin because of it.
     #[inline(never)] // keeps the path of all other runs short
     fn beside(&mut self, observer: &mut dyn Observer) -> bool {
         let Simulation { device, host, ftl, done, now_ns, .. } = self;
