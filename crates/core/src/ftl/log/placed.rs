@@ -227,8 +227,7 @@ impl Log {
         }
     }
 
-    /// Returns the front of an owner's next version or copy, whose last version is in slot `old`; for trim pages it is the
-    /// first front.
+    /// Returns the front of an owner's next version or copy; `old` is its last slot. For trim pages it is the first front.
     fn front_of(
         &mut self,
         lun: u32,
@@ -316,8 +315,7 @@ impl Log {
         if placed.one {
             let (all, fits) = (leaving.len() as u32, room[0].min(leaving.len() as u32));
             placed.runs.extend((fits < all).then_some((0, 0)));
-            placed.runs.extend((fits > 0).then_some((0, fits)));
-            return;
+            return placed.runs.extend((fits > 0).then_some((0, fits)));
         }
         let (mut copies, mut over) = (std::mem::take(&mut placed.copies), 0);
         if let (Cause::Fold, Some(slc)) = (cause, &self.slc) {
