@@ -319,17 +319,30 @@ def shell(*words):
         sys.exit(f"{words}: {done.stdout}{done.stderr}")
     return done.stdout.strip()
 
+def mend(block):
+    # The superblock is two sectors with one checksum (CRC-32C), written in place. A torn one gets the checksum of
+    # what is there; whatever else is damaged stays so, and the mount refuses it or replays the journal.
+    with open(block, "r+b") as disk:
+        disk.seek(1024)
+        held = disk.read(1024)
+        crc = 0xFFFFFFFF
+        for byte in held[:1020]:
+            crc ^= byte
+            for _ in range(8):
+                crc = crc >> 1 ^ (0x82F63B78 & -(crc & 1))
+        if held[56:58] == (0xEF53).to_bytes(2, "little") and held[1020:] != crc.to_bytes(4, "little"):
+            disk.seek(2044)
+            disk.write(crc.to_bytes(4, "little"))
+
 block = shell("losetup", "--direct-io=on", "--find", "--show", at)
 try:
     if mode == "make":
         shell("mkfs.ext4", "-q", "-E", "lazy_itable_init=0", block)
         sys.exit()
     os.makedirs(fs, exist_ok=True)
-    if mode == "judge" and os.system(f"mount -o OPTIONS {block} {fs} 2>/dev/null"):
-        # Its superblock is two sectors with one checksum, written in place: torn, it comes from its copy.
-        os.system(f"e2fsck -fy {block} >/dev/null 2>&1")
-    if not os.path.ismount(fs):
-        shell("mount", "-o", "OPTIONS", block, fs)
+    if mode == "judge":
+        mend(block)
+    shell("mount", "-o", "OPTIONS", block, fs)
     try:
         PROGRAM
     finally:
