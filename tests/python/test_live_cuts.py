@@ -320,8 +320,8 @@ def shell(*words):
     return done.stdout.strip()
 
 def mend(block):
-    # The superblock is two sectors with one checksum (CRC-32C), written in place. A torn one gets the checksum
-    # of what is there; whatever else is damaged stays so, and the mount refuses it or replays the journal.
+    # The superblock is two sectors with one checksum (CRC-32C), written in place. A torn one gets that of
+    # what is there; whatever else is damaged stays so, and the mount refuses it or replays the journal.
     with open(block, "r+b") as disk:
         disk.seek(1024)
         held = disk.read(1024)

@@ -118,8 +118,8 @@ def _widened(made: Interval, each: Parameter, inside: Sequence[Mapping[str, str]
 def _most(ground: Ground, best: Point) -> float:
     """Returns the greatest square of an error inside an interval.
 
-    What was measured had its luck, too, as a run has: a model cannot be told from the best one if it is at most
-    as far off as the best one is, in the mean, in one run with other random numbers.
+    What was measured had its luck, too, as a run has: a model cannot be told from the best one if it is no
+    further off than the best one is, in the mean, in one run with other random numbers.
     """
     runs = np.array(ground.reseeded(best.chosen))
     level = max(float(np.sum(np.square(runs.mean(axis=0)))), best.error**2)
