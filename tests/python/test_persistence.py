@@ -54,6 +54,20 @@ def test_what_falls_faster_than_repeats_can_has_no_persistence() -> None:
     assert persistence.split(0.6, 0.0, 16) == pytest.approx((0.0, 0.6), abs=1e-6)
 
 
+def test_persistence_is_no_greater_than_what_is_left_far_apart() -> None:
+    """Regression: neighbours that were all alike gave persistence 1, whatever there was farther apart."""
+    for far in (0.0, 0.4, 0.9):
+        assert persistence.split(1.0, far, 16)[0] <= far + 1e-3
+
+
+def test_lengths_of_bursts_have_the_generators_defaults() -> None:
+    """Regression: `same` was taken for a number, and an absent length of bursts for 1."""
+    keys = {"arrival": "bursts", "size_persistence": "40%"}
+    stated = keys | {"burst_length": "10", "read_burst_length": "10"}
+    assert persistence.inflation(keys | {"read_burst_length": "same"}) == persistence.inflation(stated)
+    assert persistence.inflation(keys) == persistence.inflation(stated)
+
+
 @pytest.mark.parametrize(
     "asked", [(0.0, 0.0, 0.0), (0.6, 0.0, 0.0), (0.0, 0.7, 0.0), (0.3, 0.5, 0.0), (0.2, 0.6, 0.6)]
 )

@@ -29,6 +29,9 @@ NORMAL = 2.58
 MOST_KEPT = 0.95
 """The largest share of bursts that keep the size of the one before: with more, few sizes would be drawn."""
 
+MOST_ALIKE = 0.9999
+"""The largest correlation that is told from 1, at which nothing would say how fast it falls."""
+
 _SAME_BURST = 0.5
 """At least this share of the pairs measured must be in one burst of the process fitted."""
 
@@ -140,7 +143,9 @@ def inflation(keys: dict[str, str]) -> float:
         quantity.share_of(keys.get(key, "0%"))
         for key in ("size_correlation", "size_persistence", "burst_size_correlation")
     )
-    length = max(float(keys.get(key, "1")) for key in ("burst_length", "read_burst_length"))
+    length = float(keys.get("burst_length", "10"))
+    reads = keys.get("read_burst_length", "same")
+    length = length if reads == "same" else max(length, float(reads))
     repeats = (1 - 1 / length) * correlation
     within = persistence * (length - 1) + (1 - persistence) * repeats / max(1 - repeats, 1e-6)
     return 1 + 2 * (within + persistence * length * across / max(1 - across, 1e-6))
@@ -152,8 +157,9 @@ def split(near: float, far: float, lag: int) -> tuple[float, float]:
 
     (1 - far) / (1 - near) is 1 + c + ... + c^(lag - 1), which grows with c.
     """
-    if near >= 1.0 or lag == 1:
+    if lag == 1:
         return near, 0.0
+    near, far = min(near, MOST_ALIKE), min(far, MOST_ALIKE)
     wanted = (1 - far) / (1 - near)
     low, high = 0.0, near
     for _ in range(60):

@@ -291,7 +291,9 @@ impl Controller {
 
     /// Lets a command reach a stage at a time, ns.
     fn at(&mut self, at_ns: u64, id: u32, stage: Stage) {
-        if self.first == self.events.len() || self.events.len() == self.events.capacity() {
+        // The line moves to the front only if that gains as much room as it moves; otherwise it grows.
+        let (all, full) = (self.events.len(), self.events.len() == self.events.capacity());
+        if self.first == all || full && 2 * self.first >= all {
             self.events.drain(..std::mem::take(&mut self.first));
         }
         let event = Event { at_ns, id, stage };
@@ -370,5 +372,22 @@ impl Controller {
         }
         self.at(at_ns + latency_ns, id, Stage::Done);
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: with many commands under way, each event moved all others to the front of a full line.
+    #[test]
+    fn a_full_line_grows_rather_than_moving() {
+        let settings = Settings { command_ns: 1, ..Settings::default() };
+        let mut controller = Controller::new(&settings).expect("there is a core");
+        let full = controller.events.capacity().max(1024);
+        (0..full).for_each(|at| controller.at(at as u64, 0, Stage::Core));
+        controller.first = 1;
+        (0..2).for_each(|_| controller.at(full as u64, 0, Stage::Core));
+        assert!(controller.first == 1 && controller.events.capacity() > full + 1);
     }
 }
