@@ -52,7 +52,7 @@ impl Device {
                 return self.begin_rest(id, now_ns, pool, ftl, work, done);
             }
             self.tell((id, &pool[id]), pool[id].pages, now_ns, ftl);
-            self.discard(pool[id].op, pool[id].pages);
+            self.discard(pool[id].op, pool[id].pages, pool[id].mark);
         }
         let request = &pool[id];
         self.waiting.leave(request, &self.array, ftl, work);
@@ -123,7 +123,7 @@ impl Device {
     /// Drops from the write buffer, as a request issues, the pages that it trims or writes past the buffer. If a page
     /// is written in part, what the buffer holds of the rest goes with the write.
     #[cold]
-    fn discard(&mut self, op: Op, pages: Pages) {
+    fn discard(&mut self, op: Op, pages: Pages, mark: Mark) {
         let Some(buffer) = self.buffer.as_mut().filter(|_| matches!(op, Op::Write | Op::Trim)) else {
             return;
         };
@@ -132,7 +132,7 @@ impl Device {
                 moves.note(if op == Op::Write { Move::Destage { lpn } } else { Move::Drop { lpn } });
             }
         }
-        buffer.discard(pages);
+        buffer.discard(pages, mark.pad);
     }
 
     /// Begins a read some of whose pages are in the write buffer.
@@ -211,7 +211,7 @@ impl Device {
         let issuing = pages.part(at, count);
         if self.buffer.is_none() || op != Op::Read {
             self.tell((id, &pool[id]), issuing, now_ns, ftl);
-            self.discard(op, issuing);
+            self.discard(op, issuing, mark);
         }
         if host.prefetch && (op == Op::Read || !ftl.updates_free()) {
             fetch_for_batch(id, pool, ftl, work);

@@ -333,12 +333,13 @@ impl Buffer {
         self.versions.as_ref().map_or_else(|| ftl.version(lpn), |versions| versions.of(lpn, ftl))
     }
 
-    /// Drops the pages of a trim, or of a write that goes past the buffer, as the trim or write issues.
-    pub fn discard(&mut self, pages: Pages) {
+    /// Drops the pages of a trim, or of a write that goes past the buffer, as the trim or write issues; with `pads` the
+    /// write repeats what the device has.
+    pub fn discard(&mut self, pages: Pages, pads: bool) {
         self.forget_ahead(pages);
         for lpn in pages.first..pages.first + pages.pages {
             if let Some(versions) = &mut self.versions {
-                versions.discard(lpn);
+                if pads { versions.repeated(lpn) } else { versions.discard(lpn) }
             }
             let id = self.pages.find(lpn);
             if id == NONE {

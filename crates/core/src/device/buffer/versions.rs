@@ -34,6 +34,11 @@ impl Versions {
         self.newest.remove(&lpn);
     }
 
+    /// Notes that the FTL is given again, past the buffer, what the device has of a page.
+    pub fn repeated(&mut self, lpn: u32) {
+        self.newest.entry(lpn).and_modify(|newest| newest.1 = None);
+    }
+
     /// Returns the version that the device has of a page.
     pub fn of(&self, lpn: u32, ftl: &impl Police) -> Option<u32> {
         let flash = ftl.version(lpn);
