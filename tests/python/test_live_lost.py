@@ -11,7 +11,9 @@ import os
 import shlex
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,10 @@ import ftlab
 import stores
 from front import Cli
 from ftlab import live_lost
+from ftlab._core import UserError
 from ftlab.cli import crash_live
+from ftlab.configs import load
+from ftlab.live_cuts import Campaign, Failure, Outcome, Point, Programs
 from live import lacks, need
 
 DRIVE = {"device.precondition": "none", "flash.blocks_per_plane": "32"}
@@ -142,6 +147,47 @@ def test_a_command_that_fails_by_itself_is_no_cut(tmp_path: Path, search: list[s
     assert done.stderr.strip().endswith("cannot mount")
     judged = run("flushes", "--cuts", "5", "--seed", "3")
     assert judged.returncode == 0 and "5 power cuts" in judged.stdout, judged.stderr
+
+
+def test_a_loss_outlasts_a_command_that_fails_by_itself() -> None:
+    """Regression: a loss was thrown away if the command failed by itself in another job."""
+
+    def tried(first: object, then: object) -> Outcome:
+        ended = threading.Event()
+
+        def work(point: Point) -> Any:
+            if point.seed == 2:
+                assert ended.wait(60)
+            what = (first, then)[point.seed - 1]
+            if isinstance(what, UserError):
+                raise what
+            return {"torn_programs": 0, "torn_erases": 0}, None, what
+
+        outcome = Outcome()
+        campaign = Campaign(load("crash", []), Programs([], None, None, False), ended)
+        campaign.each([Point(1), Point(2)], work, outcome, 2, lambda: None)
+        return outcome
+
+    loss, wrong = Failure(1, 1, 1, "lost"), UserError("cannot mount")
+    assert tried(loss, wrong).failures == tried(wrong, loss).failures == [loss]
+    with pytest.raises(UserError, match="first"):
+        tried(UserError("first"), UserError("second"))
+
+
+def test_a_loss_outlasts_a_command_that_fails_while_minimising(tmp_path: Path) -> None:
+    """Regression, likewise: here the command fails as soon as the check has."""
+    begun, out = tmp_path / "begun", tmp_path / "out.json"
+    words = command_of("no-flush", "--cuts", "20", "--minimise", "--json", str(out))
+    check, program = words.index("--check-command") + 1, words.index("--") + 1
+    words[check] = f"{words[check]} || {{ touch {begun}; exit 1; }}"
+    words[program:] = ["sh", "-c", f"! [ -e {begun} ] && exec {shlex.join(words[program:])}"]
+    words = [sys.executable, "-m", "ftlab", *words]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "warning: nothing was minimised: the command fails without a power cut" in done.stderr, done.stderr
+    assert "the check fails" in done.stderr and "no cut fails again" not in done.stderr
+    result = json.loads(out.read_text())
+    assert len(result["failures"]) == 1 and result["least"] is None
 
 
 def test_what_is_kept_leaves_sockets_out(tmp_path: Path) -> None:
