@@ -56,18 +56,23 @@ def command_of(how: str, *options: str, preset: str = "crash") -> list[str]:
     return [*live, "--", *program, "load"]
 
 
+def outcome_of(words: list[str]) -> subprocess.CompletedProcess[str]:
+    """Returns the outcome of a command of ftlab."""
+    most = 36_000 if campaign.long() else 600
+    words = [sys.executable, "-m", "ftlab", *words]
+    return subprocess.run(words, capture_output=True, text=True, timeout=most, check=False)
+
+
 def run(how: str, *options: str, preset: str = "crash") -> subprocess.CompletedProcess[str]:
     """Returns the outcome of a campaign."""
-    words = [sys.executable, "-m", "ftlab", *command_of(how, *options, preset=preset)]
-    most = 36_000 if campaign.long() else 600
-    return subprocess.run(words, capture_output=True, text=True, timeout=most, check=False)
+    return outcome_of(command_of(how, *options, preset=preset))
 
 
 def run_script(script: Path, how: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Returns the outcome of a campaign of a program that runs the store in its own way."""
-    words = [sys.executable, "-m", "ftlab", *command_of(how, *options)]
+    words = command_of(how, *options)
     words[words.index("--") + 1 :] = [sys.executable, "-S", "-E", str(script), how, "load"]
-    return subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    return outcome_of(words)
 
 
 @pytest.mark.parametrize("how", stores.WRONG)
@@ -181,8 +186,7 @@ def test_a_loss_outlasts_a_command_that_fails_while_minimising(tmp_path: Path) -
     check, program = words.index("--check-command") + 1, words.index("--") + 1
     words[check] = f"{words[check]} || {{ touch {begun}; exit 1; }}"
     words[program:] = ["sh", "-c", f"! [ -e {begun} ] && exec {shlex.join(words[program:])}"]
-    words = [sys.executable, "-m", "ftlab", *words]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    done = outcome_of(words)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "warning: nothing was minimised: the command fails without a power cut" in done.stderr, done.stderr
     assert "the check fails" in done.stderr and "no cut fails again" not in done.stderr
@@ -264,9 +268,9 @@ def test_every_state_finds_a_torn_write(tmp_path: Path) -> None:
     script, out = tmp_path / "torn.py", tmp_path / "out.json"
     script.write_text(TORN.replace("STORES", repr(str(STORES.parent))))
     program = [sys.executable, "-S", str(script)]
-    words = [sys.executable, "-m", "ftlab", "crash", "crash", "--live", "--every", "--json", str(out)]
+    words = ["crash", "crash", "--live", "--every", "--json", str(out)]
     words += ["--check-command", shlex.join([*program, "judge"]), "--", *program, "load"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    done = outcome_of(words)
     assert done.returncode == 1, done.stdout + done.stderr
     (failure,) = json.loads(out.read_text())["failures"]
     assert failure["request"] == 2 and "half a record" in failure["text"]
@@ -311,6 +315,18 @@ def test_a_flush_that_failed_makes_nothing_durable(
     assert cut.durable_ns(write) == durable_ns
     assert f"#1 write of 512 B at 0: {fate}" in cut.told()
     assert f"#2 flush: {'failed' if failed else 'done'}" in cut.told()
+
+
+def test_a_write_that_failed_is_not_acknowledged(tmp_path: Path) -> None:
+    """Regression: it counted as acknowledged, since it was answered."""
+    write = {"number": 1, "op": "write", "offset": 0, "length": 512, "end_ns": 10}
+    head = {"time_ns": 40, "writes": [{**write, "persists": "0"}], "recent": []}
+    for failed, told in ((False, ""), (True, ", failed")):
+        head["recent"] = [{**write, "fua": False, "begin_ns": 0, "failed": failed}]
+        (tmp_path / "nand.cut").write_bytes(json.dumps(head).encode() + b"\n")
+        cut = live_lost.Cut(tmp_path / "nand")
+        assert [lost["acknowledged"] for lost in cut.lost()] == [not failed]
+        assert f"  #1 write of 512 B at 0{told}\n" in cut.told()
 
 
 def test_the_cache_is_volatile_unless_it_is_left_out(tmp_path: Path) -> None:
@@ -371,9 +387,7 @@ def test_the_owner_of_the_directories(tmp_path: Path) -> None:
     program = words[words.index("--") + 1 :]
     other = "setpriv --reuid=nobody --regid=65534 --clear-groups sh -c 'echo > mine && test -w nbd'"
     words[words.index("--") + 1 :] = ["sh", "-c", f"{other} && exec {shlex.join(program)}"]
-    done = subprocess.run(
-        [sys.executable, "-m", "ftlab", *words], capture_output=True, text=True, timeout=300, check=False
-    )
+    done = outcome_of(words)
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(out.read_text())["cuts"] == 2
 
