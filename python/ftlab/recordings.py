@@ -34,9 +34,9 @@ def check_recording(output: Output | None, rotate: int | None = None) -> None:
 
 @contextmanager
 def reader_of(
-    output: Output | None, say: Callable[[str], object] = lambda _: None
+    output: Output | None, tell: Callable[[str], object] = lambda _: None
 ) -> Iterator[Callable[[], None]]:
-    """Waits before the block until somebody reads ``output``, if that is a named pipe; ``say`` is told so.
+    """Waits before the block until somebody reads ``output``, if that is a named pipe; ``tell`` is told so.
 
     The device opens the pipe itself, and nothing can interrupt it there. So that a reader that has left again
     does not keep it waiting, the pipe is also held open for reading, until the block calls what it is given.
@@ -48,14 +48,14 @@ def reader_of(
         own = held.enter_context(ExitStack())
         if output is not None and Path(output.name).is_fifo():
             try:
-                held.callback(os.close, _opened_pipe(output.name, say))
+                held.callback(os.close, _opened_pipe(output.name, tell))
                 own.callback(os.close, os.open(output.name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
             except OSError as error:
                 raise output.fail(f"cannot write: {error.strerror}") from None
         yield own.close
 
 
-def _opened_pipe(name: str, say: Callable[[str], object]) -> int:
+def _opened_pipe(name: str, tell: Callable[[str], object]) -> int:
     """Opens a named pipe for writing, once somebody reads it; returns the descriptor."""
     flags = os.O_WRONLY | os.O_CLOEXEC
     try:
@@ -63,7 +63,7 @@ def _opened_pipe(name: str, say: Callable[[str], object]) -> int:
     except OSError as error:
         if error.errno != errno.ENXIO:
             raise
-    say(f"waiting until somebody reads {name}")
+    tell(f"waiting until somebody reads {name}")
     return os.open(name, flags)
 
 
