@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,9 @@ def reader_of(
         if output is not None and Path(output.name).is_fifo():
             try:
                 held.callback(os.close, _opened_pipe(output.name, tell))
-                own.callback(os.close, os.open(output.name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+                # Some may write to it and not read it.
+                with suppress(PermissionError):
+                    own.callback(os.close, os.open(output.name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
             except OSError as error:
                 raise output.fail(f"cannot write: {error.strerror}") from None
         yield own.close
