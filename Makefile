@@ -122,6 +122,8 @@ install-lib: lib
 DEB := $(OUT)/deb/ftlab-$(VERSION)
 deb: | require-cargo
 	@command -v dh >/dev/null || { echo 'make: no debhelper found; on Debian: apt install debhelper' >&2; exit 1; }
+	@git ls-files --error-unmatch Makefile >/dev/null 2>&1 || { \
+	  echo 'make: the packages are made of the files that git knows: run this in a git checkout' >&2; exit 1; }
 	rm -rf $(OUT)/deb
 	mkdir -p $(DEB)
 	git ls-files -z | xargs -0 cp --parents --no-dereference --target-directory $(DEB)

@@ -173,18 +173,29 @@ class Campaign:
         jobs: int,
         told: Callable[[], None],
     ) -> None:
-        """Does the work of all points, `jobs` at a time, until one fails."""
+        """Does the work of all points, `jobs` at a time, until one fails.
+
+        Raises:
+            UserError: a command failed by itself, and no check has failed.
+        """
+        wrong = None
         with ThreadPoolExecutor(jobs) as pool:
             try:
                 cuts = [pool.submit(work, point) for point in points]
                 for done in as_completed(cuts):
-                    with suppress(StoppedError):
+                    try:
                         _add(outcome, *done.result())
                         told()
-                    if outcome.failures:
+                    except StoppedError:
+                        pass
+                    except UserError as error:
+                        wrong = wrong or error
+                    if outcome.failures or wrong:
                         self._ended.set()
             finally:
                 self._ended.set()
+        if wrong and not outcome.failures:
+            raise wrong
 
     def _set_up(self, at: Path) -> None:
         """Makes a device and runs the setup command, if there is one, on it."""

@@ -40,6 +40,7 @@ class Cut:
         """The requests of the last second, oldest first, with ``begin_ns`` and ``end_ns``."""
         self.time_ns: int = self._head["time_ns"]
         self._unflushed = {write["number"] for write in self.writes}
+        self._failed = {event["number"] for event in self.recent if event.get("failed")}
 
     @staticmethod
     def exists(media: Path) -> bool:
@@ -62,16 +63,18 @@ class Cut:
 
     def lost(self) -> list[dict[str, Any]]:
         """Returns the writes that do not persist as a whole: ``op``, ``offset``, ``length``, ``number``,
-        ``acknowledged`` and, of its sectors, how many are lost (``sectors``, ``lost``).
+        ``acknowledged`` (not if it was answered with an error in the last second) and, of its sectors, how
+        many are lost (``sectors``, ``lost``).
         """
         found = []
         for write in self.writes:
+            acknowledged = write["end_ns"] is not None and write["number"] not in self._failed
             missing = write["persists"].count("0")
             if missing:
                 found.append(
                     {
                         **{name: write[name] for name in ("number", "op", "offset", "length")},
-                        "acknowledged": write["end_ns"] is not None,
+                        "acknowledged": acknowledged,
                         "sectors": len(write["persists"]),
                         "lost": missing,
                     }
@@ -105,8 +108,8 @@ class Cut:
                 if write["lost"] == write["sectors"]
                 else f", {write['lost']} of {write['sectors']} sectors"
             )
-            flight = "" if write["acknowledged"] else ", in flight"
-            lines.append(f"  {_request(write)}{part}{flight}")
+            flight = ", failed" if write["number"] in self._failed else ", in flight"
+            lines.append(f"  {_request(write)}{part}{'' if write['acknowledged'] else flight}")
         if len(lost) > MOST_SHOWN:
             lines.append(f"  and {count(len(lost) - MOST_SHOWN)} more")
         shown = self.recent[-MOST_SHOWN:]

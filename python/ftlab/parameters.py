@@ -19,13 +19,21 @@ Kind = TypeVar("Kind")
 
 
 def parts_of(text: str) -> tuple[str, str, dict[str, str]]:
-    """Returns file, class and parameters of a text ``python:FILE.py:CLASS:NAME=VALUE:...``."""
+    """Returns file, class and parameters of a text ``python:FILE.py:CLASS:NAME=VALUE:...``.
+
+    Raises:
+        UserError: a parameter is there twice, or has no value.
+    """
     words = text.removeprefix(PREFIX).split(":")
-    parameters = []
+    parameters: dict[str, str] = {}
     while len(words) > 2 and "=" in words[-1]:
         name, _, value = words.pop().partition("=")
-        parameters.append((name, value))
-    return ":".join(words[:-1]), words[-1], dict(reversed(parameters))
+        if not value:
+            raise UserError(f"{text}: {name}= has no value; {WRITE}")
+        if name in parameters:
+            raise UserError(f"{text}: {name} is there twice; remove one")
+        parameters[name] = value
+    return ":".join(words[:-1]), words[-1], dict(reversed(parameters.items()))
 
 
 def parametrised(policy: type[Kind], parameters: Mapping[str, str | float]) -> type[Kind]:

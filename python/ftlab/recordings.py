@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,32 +33,40 @@ def check_recording(output: Output | None, rotate: int | None = None) -> None:
 
 
 @contextmanager
-def reader_of(output: Output | None, say: Callable[[str], object] = lambda _: None) -> Iterator[None]:
-    """Waits before the block until somebody reads ``output``, if that is a named pipe; ``say`` is told so.
+def reader_of(
+    output: Output | None, tell: Callable[[str], object] = lambda _: None
+) -> Iterator[Callable[[], None]]:
+    """Waits before the block until somebody reads ``output``, if that is a named pipe; ``tell`` is told so.
 
-    The device opens the pipe itself, and nothing can interrupt it there.
+    The device opens the pipe itself, and nothing can interrupt it there. So that a reader that has left again
+    does not keep it waiting, the pipe is also held open for reading, until the block calls what it is given.
 
     Raises:
         UserError: the pipe cannot be opened.
     """
-    if output is None or not Path(output.name).is_fifo():
-        yield
-        return
+    with ExitStack() as held:
+        own = held.enter_context(ExitStack())
+        if output is not None and Path(output.name).is_fifo():
+            try:
+                held.callback(os.close, _opened_pipe(output.name, tell))
+                # Some may write to it and not read it.
+                with suppress(PermissionError):
+                    own.callback(os.close, os.open(output.name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+            except OSError as error:
+                raise output.fail(f"cannot write: {error.strerror}") from None
+        yield own.close
+
+
+def _opened_pipe(name: str, tell: Callable[[str], object]) -> int:
+    """Opens a named pipe for writing, once somebody reads it; returns the descriptor."""
     flags = os.O_WRONLY | os.O_CLOEXEC
     try:
-        try:
-            pipe = os.open(output.name, flags | os.O_NONBLOCK)
-        except OSError as error:
-            if error.errno != errno.ENXIO:
-                raise
-            say(f"waiting until somebody reads {output.name}")
-            pipe = os.open(output.name, flags)
+        return os.open(name, flags | os.O_NONBLOCK)
     except OSError as error:
-        raise output.fail(f"cannot write: {error.strerror}") from None
-    try:
-        yield
-    finally:
-        os.close(pipe)
+        if error.errno != errno.ENXIO:
+            raise
+    tell(f"waiting until somebody reads {name}")
+    return os.open(name, flags)
 
 
 def finish_recording(output: Output | None, device: str) -> None:

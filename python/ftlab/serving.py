@@ -93,7 +93,8 @@ def serve(
         read_only: refuse writes.
         streams: export the device this many more times, as ``stream-1`` and so on.
         trace_pids: tell the latencies of the programs that ask apart.
-        record: write every request to a .csv or .parquet trace.
+        record: write every request to a .csv or .parquet trace; a named pipe is waited for, without a word,
+            until somebody reads it.
         rotate: begin a further, numbered csv file after this many bytes.
         wait: how threads wait, ``"auto"``, ``"awake"`` or ``"sleep"``.
         load_state: start from the device saved there, or held by that media file.
@@ -112,7 +113,7 @@ def serve(
     recording = None if record is None else Output("record", record)
     check_recording(recording, rotate)
     pipe = reader_of(recording if rotate is None else None)
-    with pipe, live.named(control or live.beside(addresses)) as commands:
+    with pipe as recording_opened, live.named(control or live.beside(addresses)) as commands:
         server = _core.LiveServer(
             resolved,
             addresses,
@@ -130,6 +131,7 @@ def serve(
             streams=streams,
             trace_pids=trace_pids,
         )
+        recording_opened()
         device = LiveDevice(server, commands, fuse)
         try:
             yield device

@@ -420,12 +420,17 @@ def renames(file: bool = True, directory: bool = True) -> str:
     )
 
 
+def store_of(program: str, mount: str = "defaults") -> str:
+    """Returns a program whose data are on an ext4 file system, mounted with these options."""
+    return STORE.replace("        PROGRAM", program.strip("\n")).replace("OPTIONS", mount)
+
+
 def campaign_of(
     tmp_path: Path, program: str, cuts: int, mount: str = "defaults"
 ) -> subprocess.CompletedProcess[str]:
     """Runs a program under power cuts, with its data on an ext4 file system on the device."""
     script = tmp_path / "store.py"
-    script.write_text(STORE.replace("        PROGRAM", program.strip("\n")).replace("OPTIONS", mount))
+    script.write_text(store_of(program, mount))
     words = f"{sys.executable} {script}"
     command = [
         *(

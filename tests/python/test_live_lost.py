@@ -51,18 +51,23 @@ def command_of(how: str, *options: str, preset: str = "crash") -> list[str]:
     return [*live, "--", *program, "load"]
 
 
+def outcome_of(words: list[str]) -> subprocess.CompletedProcess[str]:
+    """Returns the outcome of a command of ftlab."""
+    most = 36_000 if campaign.long() else 600
+    words = [sys.executable, "-m", "ftlab", *words]
+    return subprocess.run(words, capture_output=True, text=True, timeout=most, check=False)
+
+
 def run(how: str, *options: str, preset: str = "crash") -> subprocess.CompletedProcess[str]:
     """Returns the outcome of a campaign."""
-    words = [sys.executable, "-m", "ftlab", *command_of(how, *options, preset=preset)]
-    most = 36_000 if campaign.long() else 600
-    return subprocess.run(words, capture_output=True, text=True, timeout=most, check=False)
+    return outcome_of(command_of(how, *options, preset=preset))
 
 
 def run_script(script: Path, how: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Returns the outcome of a campaign of a program that runs the store in its own way."""
-    words = [sys.executable, "-m", "ftlab", *command_of(how, *options)]
+    words = command_of(how, *options)
     words[words.index("--") + 1 :] = [sys.executable, "-S", "-E", str(script), how, "load"]
-    return subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    return outcome_of(words)
 
 
 @pytest.mark.parametrize("how", stores.WRONG)
@@ -144,6 +149,21 @@ def test_a_command_that_fails_by_itself_is_no_cut(tmp_path: Path, search: list[s
     assert judged.returncode == 0 and "5 power cuts" in judged.stdout, judged.stderr
 
 
+def test_a_loss_outlasts_a_command_that_fails_while_minimising(tmp_path: Path) -> None:
+    """Regression, likewise: here the command fails as soon as the check has."""
+    begun, out = tmp_path / "begun", tmp_path / "out.json"
+    words = command_of("no-flush", "--cuts", "20", "--minimise", "--json", str(out))
+    check, program = words.index("--check-command") + 1, words.index("--") + 1
+    words[check] = f"{words[check]} || {{ touch {begun}; exit 1; }}"
+    words[program:] = ["sh", "-c", f"! [ -e {begun} ] && exec {shlex.join(words[program:])}"]
+    done = outcome_of(words)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "warning: nothing was minimised: the command fails without a power cut" in done.stderr, done.stderr
+    assert "the check fails" in done.stderr and "no cut fails again" not in done.stderr
+    result = json.loads(out.read_text())
+    assert len(result["failures"]) == 1 and result["least"] is None
+
+
 def test_what_is_kept_leaves_sockets_out(tmp_path: Path) -> None:
     """Regression: a socket that the command left behind, as a server does, ended the campaign."""
     script = tmp_path / "server.py"
@@ -218,53 +238,14 @@ def test_every_state_finds_a_torn_write(tmp_path: Path) -> None:
     script, out = tmp_path / "torn.py", tmp_path / "out.json"
     script.write_text(TORN.replace("STORES", repr(str(STORES.parent))))
     program = [sys.executable, "-S", str(script)]
-    words = [sys.executable, "-m", "ftlab", "crash", "crash", "--live", "--every", "--json", str(out)]
+    words = ["crash", "crash", "--live", "--every", "--json", str(out)]
     words += ["--check-command", shlex.join([*program, "judge"]), "--", *program, "load"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    done = outcome_of(words)
     assert done.returncode == 1, done.stdout + done.stderr
     (failure,) = json.loads(out.read_text())["failures"]
     assert failure["request"] == 2 and "half a record" in failure["text"]
     assert [(write["sectors"], write["lost"]) for write in failure["lost"]] == [(2, 1)]
     assert "1 of 2 sectors" in done.stderr
-
-
-def test_states_are_all_or_the_likeliest() -> None:
-    """Each state comes once; beyond the bound, whole writes come before torn ones, and those that lose or
-    keep one write before random ones.
-    """
-    assert len(set(live_lost.states([1, 1, 1], 8))) == 8
-    assert sorted(live_lost.states([2, 1], 8)) == sorted((a + b, c) for a in "01" for b in "01" for c in "01")
-    assert len(list(live_lost.states([8, 8], 64, torn=False))) == 4
-    few = list(live_lost.states([8] * 20, 30))
-    assert len(set(few)) == 30 and few[0] == ("0" * 8,) * 20 and few[1] == ("1" * 8,) * 20
-    assert {state.count("1" * 8) for state in few[2:]} == {1, 19} and not any(map(live_lost.is_torn, few))
-    several = list(live_lost.states([8, 8], 20))
-    assert not any(map(live_lost.is_torn, several[:4])) and all(map(live_lost.is_torn, several[4:8]))
-    assert several[4] == ("0" * 8, "1" * 4 + "0" * 4) and len(set(several)) == 20
-    assert list(live_lost.smaller(("11", "01", "0"))) == [("11", "11", "0"), ("11", "01", "1")]
-
-
-@pytest.mark.parametrize(
-    ("unflushed", "failed", "durable_ns", "fate"),
-    [
-        (True, True, None, "acknowledged, not flushed, lost"),
-        (False, True, None, "acknowledged, not flushed, not in the cache any more"),
-        (False, False, 30, "durable"),
-    ],
-)
-def test_a_flush_that_failed_makes_nothing_durable(
-    tmp_path: Path, unflushed: bool, failed: bool, durable_ns: int | None, fate: str
-) -> None:
-    """Whether the write is still among the unflushed ones, or older than those that the cache holds."""
-    asked = {"fua": False, "failed": False}
-    write = {"number": 1, "op": "write", "offset": 0, "length": 512, **asked, "begin_ns": 0, "end_ns": 10}
-    flush = {**write, "number": 2, "op": "flush", "begin_ns": 20, "end_ns": 30, "failed": failed}
-    head = {"time_ns": 40, "writes": [{**write, "persists": "0"}] * unflushed, "recent": [write, flush]}
-    (tmp_path / "nand.cut").write_bytes(json.dumps(head).encode() + b"\n")
-    cut = live_lost.Cut(tmp_path / "nand")
-    assert cut.durable_ns(write) == durable_ns
-    assert f"#1 write of 512 B at 0: {fate}" in cut.told()
-    assert f"#2 flush: {'failed' if failed else 'done'}" in cut.told()
 
 
 def test_the_cache_is_volatile_unless_it_is_left_out(tmp_path: Path) -> None:
@@ -325,9 +306,7 @@ def test_the_owner_of_the_directories(tmp_path: Path) -> None:
     program = words[words.index("--") + 1 :]
     other = "setpriv --reuid=nobody --regid=65534 --clear-groups sh -c 'echo > mine && test -w nbd'"
     words[words.index("--") + 1 :] = ["sh", "-c", f"{other} && exec {shlex.join(program)}"]
-    done = subprocess.run(
-        [sys.executable, "-m", "ftlab", *words], capture_output=True, text=True, timeout=300, check=False
-    )
+    done = outcome_of(words)
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(out.read_text())["cuts"] == 2
 

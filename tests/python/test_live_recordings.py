@@ -114,20 +114,25 @@ def test_what_cannot_be_rotated_is_refused(tmp_path: Path, cli: Cli) -> None:
         assert done.returncode == 2 and word in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize("read", [True, False])
-def test_a_pipe_waits_for_its_reader(tmp_path: Path, read: bool) -> None:
-    """A recording into a named pipe begins when somebody reads it; an interrupt ends the wait."""
+@pytest.mark.parametrize("read", [True, False, None])
+def test_a_pipe_waits_for_its_reader(tmp_path: Path, read: bool | None) -> None:
+    """A recording into a named pipe begins when somebody reads it; an interrupt ends the wait. A reader that
+    leaves at once (None) ends the recording, not the device.
+    """
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     command = [sys.executable, "-m", "ftlab", "serve", *DEVICES["page"], "--nbd", f"unix:{tmp_path}/a.sock"]
     with subprocess.Popen([*command, "--record", str(pipe)], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
         assert process.stderr.readline() == f"waiting until somebody reads {pipe}\n"
+        if read is None:
+            pipe.open().close()
         with pipe.open() if read else nullcontext() as reader:
-            if reader:
+            if read is not False:
                 assert process.stderr.readline().startswith("serving ")
             process.send_signal(signal.SIGINT)
             said = process.communicate(timeout=60)[1]
             if reader:
                 assert reader.read().startswith("time_ns,op,")
-    assert process.returncode == (0 if read else 130), said
+    assert process.returncode == {True: 0, False: 130, None: 2}[read], said
+    assert (f"{pipe}: cannot write: Broken pipe" in said) is (read is None), said

@@ -109,6 +109,16 @@ def test_a_rate_alone_tells_the_mean(tmp_path: Path) -> None:
     assert notes == ["a.csv: rows without mean_us: 1; it is taken as depth x jobs / iops (Little's law)"]
 
 
+@pytest.mark.parametrize("mean", ["", "1e-300"])
+def test_a_mean_below_a_nanosecond_is_refused(tmp_path: Path, mean: str) -> None:
+    """Regression: such a rate was taken. A mean of a nanosecond still is."""
+    text = f"drive,op,bs,depth,jobs,iops,mean_us\nd,randread,4096,1,1,RATE,{mean}\n"
+    table = text.replace("RATE", "1e306" if mean else "1e300")
+    assert refused(tmp_path, table, "a.csv").startswith("a.csv:2: iops: too large: the mean latency of 1e-")
+    rows, _ = read(tmp_path, text.replace("RATE", "1e9").replace("1e-300", "1e-3"), "a.csv")
+    assert [row.mean_us for row in rows] == [0.001]
+
+
 def test_a_rate_and_a_latency_that_may_be_swapped_are_noted(tmp_path: Path) -> None:
     """Their product tells nothing, and without percentiles nothing else does."""
     swapped = "drive,op,bs,depth,jobs,mean_us,iops\nd,randread,4096,4,2,100000,80\n"
@@ -155,6 +165,10 @@ def test_files_that_gzip_has_compressed(tmp_path: Path) -> None:
     places = [row.place.removeprefix(f"{tmp_path}/") for row in rows]
     assert places == ["1.json.gz:1", "2.CSV.GZ:2", "2.CSV.GZ:3", "3.json:1"]
     packed = tmp_path / "3.json"
+    nameless = tmp_path / "t.gz"
+    nameless.write_bytes(gzip.compress(TABLE.encode()))
+    with pytest.raises(UserError, match=r"t\.gz: holds no JSON; .*; name a table \.csv or \.csv\.gz"):
+        measured.read([nameless])
     for data in (whole[:-4], whole[:40], b"\x1f\x8bno header", whole[:20] + b"\xff" * 8 + whole[28:]):
         packed.write_bytes(data)
         with pytest.raises(UserError, match=r"3\.json: the gzip file is damaged or cut short; copy it again"):
@@ -163,3 +177,13 @@ def test_files_that_gzip_has_compressed(tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress(b" " * (measured.MOST_BYTES + 2)))
     with pytest.raises(UserError, match=r"3\.json: larger than 256 MiB"):
         measured.read([packed])
+
+
+def test_a_file_that_is_there_plain_and_compressed_is_read_once(tmp_path: Path) -> None:
+    """Regression: each of its rows was there twice."""
+    (tmp_path / "a.csv").write_text(TABLE)
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(TABLE.encode()))
+    notes: list[str] = []
+    assert len(measured.read([tmp_path], notes.append)) == 2
+    assert notes == [f"{tmp_path}/a.csv.gz: left out, as a.csv is there too"]
+    assert len(measured.read([tmp_path / "a.csv", tmp_path / "a.csv.gz"])) == 4, "they were asked for"

@@ -183,6 +183,19 @@ def test_parameters_that_do_not_exist_are_named(trace: Path) -> None:
         Oldest.using(depth=2)
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("fifo_batch=1:fifo_batch=2", "fifo_batch is there twice; remove one"),
+        ("fifo_batch=", "fifo_batch= has no"),
+    ],
+)
+def test_a_parameter_has_one_value(more: str, said: str) -> None:
+    """Regression: the last of two won, and no value was an empty text."""
+    with pytest.raises(ftlab.UserError, match=said):
+        ftlab.run("map-plus", set={"host.scheduler": example(f"deadline.py:MqDeadline:{more}")})
+
+
 def test_a_class_that_lacks_a_parameter_is_refused_alike_with_and_without_others(tmp_path: Path) -> None:
     file = tmp_path / "p.py"
     file.write_text(

@@ -50,6 +50,9 @@ pub(crate) fn key(catalog: &Catalog, path: &str) -> Advice {
             Some(meant) if !known_table => (vec![meant], false),
             _ => (same_leaf, known_table),
         }
+    } else if let Some(meant) = paths().find(|known| known.replace('.', "_") == path.replace("__", "_")) {
+        // Underscores in the place of dots, or a keyword of Python.
+        (vec![meant], false)
     } else if table.is_empty() && nearest(leaf, ["preset"]).is_some() {
         (vec!["preset"], false)
     } else if let Some(meant) = nearest(leaf, in_table().map(leaf_of)) {
@@ -115,6 +118,8 @@ mod tests {
         assert_eq!(keys("ftl.over_prov"), ["ftl.over_provisioning"]);
         assert_eq!(keys("Host.Scheduler"), ["host.scheduler"]);
         assert_eq!(keys("presets"), ["preset"]);
+        assert_eq!(keys("host_scheduler"), ["host.scheduler"]);
+        assert_eq!(keys("device__write_buffer"), ["device.write_buffer"]);
         assert_eq!(keys("ftl.zzzzz"), [] as [&str; 0]);
         assert!(
             key(catalog(), "flash.zzzz").note.unwrap().starts_with("[flash] has channels, chips_per_channel")

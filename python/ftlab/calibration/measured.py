@@ -35,8 +35,8 @@ def read(paths: Sequence[Path], tell: Tell | None = None) -> list[Row]:
 
     A directory stands for the ``.csv`` and ``.json`` files in it and below it, compressed ones
     (``.json.gz``) too, in order of their names. What cannot be a row but is not a fault (a job that failed,
-    one that mixes reads and writes) is left out, and ``tell`` gets a note of it (default: it is printed on
-    standard error).
+    one that mixes reads and writes) is left out, as is a compressed file whose plain one is in the directory;
+    ``tell`` gets a note of it (default: it is printed on standard error).
 
     Raises:
         UserError: a file cannot be read, or figures cannot be true; the text names file, line and column.
@@ -44,7 +44,7 @@ def read(paths: Sequence[Path], tell: Tell | None = None) -> list[Row]:
     tell = tell or (lambda note: click.echo(f"note: {note}", err=True))
     rows: list[Row] = []
     for path in paths:
-        for file in _files(path):
+        for file in _files(path, tell):
             text = _text(file)
             reader = read_table if _suffix(file) == _TABLE else read_fio
             rows += reader(str(file), text, tell)
@@ -54,7 +54,7 @@ def read(paths: Sequence[Path], tell: Tell | None = None) -> list[Row]:
     return rows
 
 
-def _files(path: Path) -> list[Path]:
+def _files(path: Path, tell: Tell) -> list[Path]:
     if not path.is_dir():
         return [path]
 
@@ -69,7 +69,11 @@ def _files(path: Path) -> list[Path]:
     ]
     if not found:
         raise UserError(f"{path}: no .csv or .json file in it; name the directory of fio's output, or files")
-    return sorted(found)
+    plain = set(found)
+    twice = {file for file in found if file.suffix.lower() == _GZIP and file.with_suffix("") in plain}
+    for file in sorted(twice):
+        tell(f"{file}: left out, as {file.stem} is there too")
+    return sorted(plain - twice)
 
 
 def _suffix(file: Path) -> str:

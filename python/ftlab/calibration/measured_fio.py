@@ -108,7 +108,8 @@ def read_fio(file: str, text: str, tell: Tell) -> list[Row]:
     documents = list(_documents(file, text))
     if not documents:
         raise UserError(
-            f"{file}: holds no JSON; measure with fio --output-format=json+ --output=NAME.json NAME.fio"
+            f"{file}: holds no JSON; measure with fio --output-format=json+ --output=NAME.json NAME.fio; name"
+            " a table .csv or .csv.gz, and what else is compressed .json.gz"
         )
     rows: list[Row] = []
     for (place, document, lines), after in zip_longest(documents, documents[1:]):

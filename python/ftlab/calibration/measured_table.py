@@ -34,6 +34,8 @@ _MISSING = {"", "-", "na", "nan", "none", "null"}
 _MOST_LISTED = 20
 # Little's law does not tell rate and latency apart; a request of flash keeps a drive less busy than this.
 _SLOW_US = 2_000
+# A nanosecond: the finest time that a model tells.
+_LEAST_US = 0.001
 
 
 def read_table(file: str, text: str, tell: Tell) -> list[Row]:
@@ -120,6 +122,8 @@ def _row(file: str, line: int, values: Mapping[str, str], tell: Tell) -> Row | N
         *(p50, p99, p999, source, line, file),
     )
     wrong = fault(row) if mean else "mean_us is 0, but requests completed"
+    if not wrong and mean < _LEAST_US:
+        wrong = f"iops: too large: the mean latency of {mean:g} us is less than a nanosecond"
     if wrong:
         raise UserError(f"{place}: {wrong}")
     if iops < mean and mean > _SLOW_US * depth * jobs:

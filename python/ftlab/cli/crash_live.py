@@ -152,7 +152,11 @@ def run(
     least = None
     if wanted.minimise and outcome.failures:
         failure = outcome.failures[0]
-        least = _searched(lambda ended: Search(Campaign(resolved, programs, ended)).minimise(failure))
+        try:
+            least = _searched(lambda ended: Search(Campaign(resolved, programs, ended)).minimise(failure))
+        except UserError as error:
+            click.echo(f"warning: nothing was minimised: {error}", err=True)
+            wanted = wanted._replace(minimise=False)
     result = _result(resolved, programs, seed, outcome, least)
     text = json.dumps(result, indent=2) + "\n"
     if output:

@@ -165,7 +165,7 @@ def serve(
     from ftlab.result import Result
 
     with (
-        reader_of(recording if rotated is None else None, _say),
+        reader_of(recording if rotated is None else None, _say) as recording_opened,
         saying_what_is_written(outputs),
         named(control or beside(addresses)) as commands,
         # The first two signals end the device even if the parent process ignores them; closing the terminal
@@ -191,6 +191,7 @@ def serve(
                 trace_pids=trace_pids,
                 preconditioning=_unless(asked, reporter.preconditioning(config)),
             )
+            recording_opened()
         _wait(server, asked, fuse, media)
         run = server.stop()
         assert run is not None
