@@ -69,10 +69,8 @@ impl Simulation<'_> {
             self.sample();
         }
         let mut moved = self.device.advance(self.now_ns, &mut self.host.pool, &mut self.done);
-        if self.seen.beside {
-            if self.seen.reported_ns.is_some() || self.device.stages_ns() <= self.now_ns {
-                moved |= self.beside(observer);
-            }
+        if self.seen.beside && (self.seen.reported_ns.is_some() || self.device.stages_ns() <= self.now_ns) {
+            moved |= self.beside(observer);
         }
         if !moved && self.nothing_begins() {
             return Ok(());
