@@ -171,8 +171,9 @@ def test_what_the_command_leaves(cli: Cli) -> None:
     assert "better than the default in every respect" in printed
     # `run` measures for the recommended configuration what the search has reported.
     best = cli.ok("run", "out/best.toml", "--json", "-")
-    number = next(line.split()[0] for line in printed.splitlines() if line.rstrip().endswith(" best"))
-    chosen = trials.filter(pl.col("trial") == int(number))
+    number = re.search(r"^ *best (\d+) ", printed, re.MULTILINE)
+    assert number is not None
+    chosen = trials.filter(pl.col("trial") == int(number[1]))
     measured = re.search(r'"throughput_bytes_per_s": ([0-9.e+]+)', best)
     assert measured is not None
     assert float(measured[1]) == pytest.approx(chosen["throughput_bytes_per_s"][0])
