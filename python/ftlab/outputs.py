@@ -14,6 +14,7 @@ import stat
 import sys
 import tempfile
 import textwrap
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,12 +26,16 @@ from ftlab._core import UserError
 # Files that are being written, next to their targets or in directories of their own.
 _unfinished: set[Path] = set()
 
+ENDS = threading.Event()
+"""Set when the process ends and removes what is being written: threads that still write find it gone."""
+
 
 def discard_unfinished() -> None:
     """Removes all files that are still being written, including those that the extension writes.
 
     For a process that ends right afterwards without unwinding, for example on a signal.
     """
+    ENDS.set()
     for path in list(_unfinished):
         with suppress(OSError):
             _remove(path)

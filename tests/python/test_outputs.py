@@ -6,11 +6,14 @@ import os
 import stat
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ftlab import UserError
+from ftlab import UserError, outputs
 from ftlab.outputs import Output, check_distinct, inside
+from ftlab.studies import cache
+from ftlab.studies.cache import Folder
 
 
 def test_appears_whole_with_usual_permissions(tmp_path: Path) -> None:
@@ -143,3 +146,19 @@ def test_an_open_pipe_is_written_in_place() -> None:
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         assert pipe.read() == b"{}"
+
+
+def test_what_an_interrupt_removes_is_not_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: a thread whose file an interrupt had removed said that results are not kept."""
+
+    class Interrupted(Folder):
+        def _write(self, path: Path, result: dict[str, Any]) -> None:
+            with outputs.beside(path) as unfinished:
+                outputs.discard_unfinished()
+                unfinished.replace(path)
+
+    monkeypatch.setattr(outputs, "ENDS", threading.Event())
+    monkeypatch.setattr(cache, "ENDS", outputs.ENDS)
+    notes: list[str] = []
+    Interrupted(tmp_path, say=notes.append).put("key", {})
+    assert (notes, list(tmp_path.iterdir())) == ([], [])

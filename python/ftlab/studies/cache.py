@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ftlab._core import UserError
-from ftlab.outputs import Output, beside
+from ftlab.outputs import ENDS, Output, beside
 
 _PIECE = 1 << 20
 MOST_BYTES = 256 * _PIECE
@@ -70,7 +70,7 @@ class Cache:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._write(path, result)
         except (OSError, UserError) as error:
-            if not self._unwritable:
+            if not (self._unwritable or ENDS.is_set()):
                 why = error.strerror if isinstance(error, OSError) else error
                 self._say(f"results are not kept: {why}")
             self._unwritable = True
