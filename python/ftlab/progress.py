@@ -85,6 +85,7 @@ class Reporter:
         with self._lock:
             self._expected = dict(costs)
             self._tasks = len(costs)
+            self._done = 0
             self._behind = 0.0
             self._start = time.monotonic()
             if self._live:
