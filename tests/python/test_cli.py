@@ -570,13 +570,14 @@ def test_a_trace_from_standard_input(cli: Cli) -> None:
     assert named["trace"]["requests"] == 50
 
 
-def test_a_quiet_run_prints_warnings_alone(cli: Cli) -> None:
+@pytest.mark.parametrize("command", [("run", "map-plus"), ("compare", "map-plus", "--vary", "seed=1,2")])
+def test_a_quiet_run_prints_warnings_alone(cli: Cli, command: tuple[str, ...]) -> None:
     ignored = ("--set", "ftl.kind=page", "--set", "ftl.mapping_cache=4KiB")
-    words = ("run", "map-plus", "--set", "workload.synthetic.requests=200", *ignored)
+    words = (*command, "--set", "workload.synthetic.requests=200", *ignored)
     loud = cli(*words)
     assert loud.stdout
     assert loud.stderr.startswith("note: ")
     done = cli(*words, "--quiet", "--json", "a.json")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert json.loads((cli.directory / "a.json").read_text())["trace"]["requests"] == 200
+    assert '"requests": 200' in (cli.directory / "a.json").read_text()
     assert "latency" in cli.ok(*words, "--quiet", "--json", "-")

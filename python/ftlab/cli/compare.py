@@ -48,6 +48,7 @@ from ftlab.outputs import Output, check_distinct, json_text, saying_what_is_writ
 @options.load_state_option
 @options.strict_option
 @options.check_option
+@options.quiet_option
 def compare(
     config: str,
     vary: tuple[str, ...],
@@ -62,6 +63,7 @@ def compare(
     load_state: str | None,
     strict: bool,
     check: bool,
+    quiet: bool,
     **flags: str | None,
 ) -> None:
     """Run variants of a configuration side by side.
@@ -74,7 +76,8 @@ def compare(
 
     overrides = [*options.measured_for(html_path), *options.overrides(settings, flags)]
     plan = prepare(config, _values(vary), overrides, "--vary")
-    options.say_notes(plan)
+    if not quiet:
+        options.say_notes(plan)
     if layout is not None and json_path == "-":
         raise UserError(
             f"--table {layout} and --json - both print to standard output; name a file for --json"
@@ -93,12 +96,12 @@ def compare(
     check_distinct(outputs, inputs)
     for _, variant in plan.labelled:
         options.check_alone(variant, alone=alone)
-    options.check_traces(plan.labelled, strict)
+    options.check_traces(plan.labelled, strict, quiet=quiet)
 
     from ftlab.progress import Reporter
     from ftlab.running import RunOptions
 
-    with Reporter(tasks=len(plan.variants)) as reporter:
+    with Reporter(tasks=len(plan.variants), quiet=quiet) as reporter:
         told = RunOptions(check=check, load_state=load_state)
         comparison = plan.run(reporter, told, jobs=jobs, for_fio=for_fio, alone=alone)
     comparison.named = file_name(config)
@@ -119,7 +122,7 @@ def compare(
             comparison.html(html.name, command=options.command_line())
     if json_path == "-":
         write_stdout(text)
-    else:
+    elif not quiet:
         from ftlab.table import render_as, render_for
 
         write_stdout(render_as(comparison, layout) if layout else render_for(comparison, sys.stdout))

@@ -254,6 +254,15 @@ def command_line() -> str:
     return shlex.join([*context.command_path.split(), *context.obj]) if context.obj else ""
 
 
+def quiet_option(command: Decorated) -> Decorated:
+    """Adds ``--quiet``."""
+    return click.option(
+        "--quiet",
+        is_flag=True,
+        help="Print neither report nor notes nor progress; warnings and errors remain.",
+    )(command)
+
+
 def check_option(command: Decorated) -> Decorated:
     """Adds ``--check``."""
     return click.option(

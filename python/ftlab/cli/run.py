@@ -64,9 +64,7 @@ STDIN = "/dev/stdin"
 )
 @options.alone_option
 @options.check_option
-@click.option(
-    "--quiet", is_flag=True, help="Print neither report nor notes nor progress; warnings and errors remain."
-)
+@options.quiet_option
 def run(
     config: str,
     settings: tuple[str, ...],
