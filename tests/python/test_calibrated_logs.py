@@ -240,6 +240,18 @@ def test_rows_of_logs_tell_keys_of_their_own() -> None:
     assert not {"flash.slc_program", "device.write_buffer"} & {key.name for key in only.free}
 
 
+def test_a_link_that_carries_less_than_was_measured_is_free() -> None:
+    """The base's 6 GB/s: rows of 5.9 GB/s leave it, those of 7.4 free it once, from there on."""
+    settings = json.loads(load(str(ROOT / "examples" / "drives" / "tlc.toml"), []).json())
+    slow = Row("d", "read", 131_072, 32, 1, "", 45e3, 32e6 / 45e3, None, None, None, "", 1)
+    fast = replace(slow, iops=56_458.0, mean_us=32e6 / 56_458)
+    links = [
+        [key for stage in stages(rows, settings, ()) for key in stage.free if key.name == "device.link"]
+        for rows in ([slow], [fast], [fast, replace(fast, op="write")], [replace(fast, op="write")])
+    ]
+    assert [[key.low for key in each] for each in links] == [[], [7400.0], [7400.0], [7400.0]]
+
+
 def test_a_small_plane_has_the_room_of_a_large_one() -> None:
     settings = json.loads(load("map-plus", []).json())
     settings["flash"]["blocks_per_plane"], settings["ftl"]["over_provisioning"] = 480, "10%"
