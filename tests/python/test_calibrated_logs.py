@@ -51,7 +51,9 @@ def job(folder: Path, op: str, name: str, bs: str = "128k", iops: float = 1000.0
 
 
 def row_of(folder: Path, op: str) -> Row:
-    return Row("d", op, 131_072, 32, 1, "", 1.0, 3.2e7, None, None, None, "", 1, str(folder / "f.json"))
+    return Row(
+        "d", op, 131_072, 32, 1, "", 2760.0, 32e6 / 2760, None, None, None, "", 1, str(folder / "f.json")
+    )
 
 
 def test_levels_by_hand(tmp_path: Path) -> None:
@@ -99,6 +101,9 @@ def test_a_log_that_is_missing_or_not_steady_is_said(tmp_path: Path) -> None:
     log_of(tmp_path / "f_bw.1.log", [900, 500, 400, 300, 200, 180, 150, 130])
     assert not logged(row_of(tmp_path, "randwrite"), options, said.append)
     assert "not steady at its end" in said.pop()
+    log_of(tmp_path / "f_bw.1.log", [345_000] * 8, window_ms=10)
+    assert logged(row_of(tmp_path, "write"), options, said.append) == [row_of(tmp_path, "write")]
+    assert "f_bw.1.log: 3.62e+05 MB/s in the mean, and 362 in " in said.pop()
     log_of(tmp_path / "f_bw.2.log", [900])
     logged(row_of(tmp_path, "write"), options, said.append)
     assert "2 files are" in said.pop()
@@ -233,6 +238,18 @@ def test_rows_of_logs_tell_keys_of_their_own() -> None:
     buffered = replace(plain, before=Before(4e6, 2.1e9, 1e6, 1e12))
     (only,) = stages([buffered], settings, ())
     assert not {"flash.slc_program", "device.write_buffer"} & {key.name for key in only.free}
+
+
+def test_a_link_that_carries_less_than_was_measured_is_free() -> None:
+    """The base's 6 GB/s: rows of 5.9 GB/s leave it, those of 7.4 free it once, from there on."""
+    settings = json.loads(load(str(ROOT / "examples" / "drives" / "tlc.toml"), []).json())
+    slow = Row("d", "read", 131_072, 32, 1, "", 45e3, 32e6 / 45e3, None, None, None, "", 1)
+    fast = replace(slow, iops=56_458.0, mean_us=32e6 / 56_458)
+    links = [
+        [key for stage in stages(rows, settings, ()) for key in stage.free if key.name == "device.link"]
+        for rows in ([slow], [fast], [fast, replace(fast, op="write")], [replace(fast, op="write")])
+    ]
+    assert [[key.low for key in each] for each in links] == [[], [7400.0], [7400.0], [7400.0]]
 
 
 def test_a_small_plane_has_the_room_of_a_large_one() -> None:

@@ -95,7 +95,8 @@ def test_fio_2_counts_in_microseconds(tmp_path: Path) -> None:
     }
     rows, notes = read(tmp_path, json.dumps(fio(read=old) | {"fio version": "fio-2.21"}))
     assert (rows[0].mean_us, rows[0].p50_us, rows[0].p99_us, rows[0].p999_us) == (79.0, 70.0, 160.0, None)
-    assert notes == []
+    (note,) = notes
+    assert note.startswith('a.json:1: job "curve": without the percentiles 99.9; ')
 
 
 def test_fio_that_does_not_name_options_is_left_out(tmp_path: Path) -> None:
@@ -141,6 +142,7 @@ def test_figures_that_fio_does_not_have(tmp_path: Path) -> None:
     [
         (fio(error=5), 'job "curve" ended with error 5'),
         (fio(read=NOTHING), "no request completed"),
+        (fio(read=READ | {"iops": -1.0}), "its rate is not a number above 0 (iops of read)"),
         (fio(write=READ), "a job of reads and writes; a row has one operation"),
         (fio(read=READ | {"lat_ns": {"mean": 0}}), "fio kept no latencies (gtod_reduce, disable_lat)"),
         (fio(options={"rate_iops": "50k"}), "rate_iops=50k makes it another load than a plain closed loop"),
@@ -242,12 +244,23 @@ def test_percentiles_are_those_that_fio_was_asked_for(tmp_path: Path) -> None:
     """--percentile_list=50:90, --clat_percentiles=0, and --lat_percentiles=1 in its place."""
     few = READ | {"clat_ns": {"percentile": {"50.000000": 70_000, "90.000000": 120_000}}}
     whole = READ | {"clat_ns": {}, "lat_ns": {"mean": 79_000.0, "percentile": PERCENTILE}}
-    found = []
+    found, said = [], []
     for fields in (few, READ | {"clat_ns": {}}, whole):
         (row,), notes = read(tmp_path, json.dumps(fio(read=fields)))
         found.append((row.p50_us, row.p99_us, row.p999_us))
-        assert notes == []
+        said.append([note.partition("; measure without clat_percentiles=0")[0] for note in notes])
     assert found == [(70.0, None, None), (None, None, None), (70.0, 160.0, 300.0)]
+    without = 'a.json:1: job "curve": without the percentiles '
+    assert said == [[f"{without}99, 99.9"], [f"{without}50, 99, 99.9"], []]
+
+
+def test_no_name_in_a_file_steers_the_terminal(tmp_path: Path) -> None:
+    """Control characters, a line end and half of a surrogate pair are written out; an accent stays."""
+    assert left_out(tmp_path, fio(jobname="\x1b[2J\a\n\ud800\u00e9", error=5)) == (
+        'a.json:1: job "\\x1b[2J\\x07\\n\\ud800\u00e9": left out: job'
+        ' "\\x1b[2J\\x07\\n\\ud800\u00e9" ended with error 5'
+    )
+    assert "rw=rand\\x1bread is not one of" in left_out(tmp_path, fio(options={"rw": "rand\x1bread"}))
 
 
 def test_appends_are_writes_with_an_option(tmp_path: Path) -> None:

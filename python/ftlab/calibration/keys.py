@@ -40,8 +40,9 @@ FREE_LINK = 256
 OVER = (1.0, 60.0)
 """Over-provisioning that is searched, in per cent."""
 
+LINK = "device.link"
 _PICOS = ("flash.transfer",)
-_BANDWIDTHS = ("device.link",)
+_BANDWIDTHS = (LINK,)
 _STEP_OF_BUFFER = "KiB"
 
 
@@ -191,7 +192,10 @@ def stages(rows: Sequence[Row], settings: Mapping[str, Any], free: Sequence[Para
             continue
         before = found[-1].rows if found else ()
         told = [*before, *own] if name == "sizes" else own
-        keys_ = [part for each in make(told, settings) for part in _split(each, settings)]
+        made = make(told, settings)
+        if name in ("streams", "writes") and LINK not in {each.key for part in found for each in part.free}:
+            made += _of_link(own, settings)
+        keys_ = [part for each in made for part in _split(each, settings)]
         found.append(Stage(name, (*before, *own), tuple(keys_), _begun(name, own, settings, keys_)))
     if not found:
         raise UserError("--measured: no row whose job can be modelled; see `ftlab calibrate --help`")
@@ -258,11 +262,22 @@ def _of_sizes(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Paramete
     unit = _unit(settings)
     per_unit = min(_per_command_us([row]) * unit / row.bs for row in rows) * 1e3
     # The link carried at least what was read.
-    rate = max(row.bs / _per_command_us([row]) for row in rows)
+    rate = _most_bytes(rows)
     return [
         ranged("device.unit_time", 0, per_unit * settings["device"]["cores"]),
-        ranged("device.link", rate, rate * FREE_LINK),
+        ranged(LINK, rate, rate * FREE_LINK),
     ]
+
+
+def _of_link(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Parameter]:
+    """Returns the link, if rows carried more than the base's does: no other key makes up for that."""
+    rate, given = _most_bytes(rows), quantity(to_text(setting(settings, LINK)))
+    return [ranged(LINK, rate, rate * FREE_LINK)] if given and given < rate * 1e6 else []
+
+
+def _most_bytes(rows: Sequence[Row]) -> float:
+    """Returns the greatest rate of rows in MB/s."""
+    return max(row.bs / _per_command_us([row]) for row in rows)
 
 
 def _of_streams(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Parameter]:
@@ -311,8 +326,7 @@ def _program_ns(rows: Sequence[Row], settings: Mapping[str, Any]) -> float:
     page = quantity(flash["page"]) or 4096
     bits = BITS[flash["cell"]] if flash["programming"] == "word-line" else 1
     dies = int(flash["channels"] * flash["chips_per_channel"] * flash["planes_per_die"])
-    rate = max(row.bs / _per_command_us([row]) for row in rows)
-    return bits * page * dies / rate * 1e3
+    return bits * page * dies / _most_bytes(rows) * 1e3
 
 
 def _write_starts(

@@ -15,6 +15,11 @@ OPTION = "write_bw_log"
 MOST_BUFFER = 256 << 20
 """The most that a write buffer holds, in bytes: what is written fast beyond it goes into an SLC cache."""
 
+AGREES = 2.0
+"""The greatest ratio of the mean rates of a log and of its job: a log of another job, or of latencies,
+differs more.
+"""
+
 
 def logged(row: Row, options: Mapping[str, str], tell: Tell) -> list[Row]:
     """Returns the rows that a job's log tells in the place of its own; the row itself if there is no log.
@@ -35,6 +40,13 @@ def logged(row: Row, options: Mapping[str, str], tell: Tell) -> list[Row]:
         tell(f"{row.place}: {found} {folder / stem}_bw.1.log: the mean of the whole job is taken")
         return [row]
     log = read_log(files[0])
+    mean, whole = log.written / log.times_s[-1], row.iops * row.bs
+    if not 1 / AGREES <= mean / whole <= AGREES:
+        tell(
+            f"{log.file}: {mean / 1e6:,.3g} MB/s in the mean, and {whole / 1e6:,.3g} in {row.place}: not the"
+            " log of this job's bandwidth; the mean of the whole job is taken"
+        )
+        return [row]
     return list(_filled(row, log, tell) if row.op == "write" else _steady(row, log, tell))
 
 

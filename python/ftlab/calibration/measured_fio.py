@@ -21,9 +21,11 @@ from ftlab.calibration.row import (
     MOST_BLOCK,
     MOST_DEPTH,
     OPERATIONS,
+    PERCENTILES,
     Row,
     Tell,
     loop_fault,
+    printable,
     shown,
     tail_fault,
 )
@@ -191,7 +193,7 @@ def _groups(place: str, document: Mapping[str, Any], lines: Sequence[int]) -> li
     if not isinstance(listed, list) or not all(isinstance(job, dict) for job in listed):
         raise UserError(f"{place}: not the JSON of fio, it holds no jobs; name the files that fio wrote")
     shared = _options(document.get("global options"))
-    version = str(document.get("fio version", "fio"))[:40]
+    version = printable(document.get("fio version", "fio"))[:40]
     file, _, begin = place.rpartition(":")
     groups: dict[str, list[_Job]] = {}
     for index, fields in enumerate(listed):
@@ -207,7 +209,7 @@ def _groups(place: str, document: Mapping[str, Any], lines: Sequence[int]) -> li
 
 
 def _options(value: Any) -> dict[str, str]:
-    return {str(name): str(held) for name, held in value.items()} if isinstance(value, dict) else {}
+    return {str(name): printable(held) for name, held in value.items()} if isinstance(value, dict) else {}
 
 
 def _row(file: str, document: Mapping[str, Any], group: Sequence[_Job], tell: Tell) -> Row:
@@ -229,6 +231,11 @@ def _row(file: str, document: Mapping[str, Any], group: Sequence[_Job], tell: Te
         tell(
             f"{first.where}: percentiles of {len(group)} jobs cannot be added up, they are left out; measure"
             " with group_reporting, or with --output-format=json+"
+        )
+    elif missing := [f"{PERCENTILES[name]:g}" for name, late in whole.tail.items() if late is None]:
+        tell(
+            f"{first.where}: without the percentiles {', '.join(missing)}; measure without clat_percentiles=0"
+            " and percentile_list"
         )
     p50, p99, p999 = whole.tail.values()
     row = Row(
@@ -278,6 +285,8 @@ def _part(job: _Job, tell: Tell) -> tuple[_Load, Latencies]:
         if (value := job.options.get(name, "")) not in ("", *plain):
             raise _LeftOutError(f"{name}={value[:40]} makes it another load than a plain closed loop")
     load = _load(job, used[0], tell)
+    if not number(job.fields[used[0]].get("iops")):
+        raise _LeftOutError(f"its rate is not a number above 0 (iops of {used[0]}); measure this job again")
     found = latencies(job.fields[used[0]])
     if found is None:
         raise _LeftOutError("fio kept no latencies (gtod_reduce, disable_lat)")
@@ -332,5 +341,5 @@ def _drive(document: Mapping[str, Any], job: _Job, file: str) -> str:
         return name.removeprefix("/dev/")
     disks = document.get("disk_util")
     if isinstance(disks, list) and len(disks) == 1 and isinstance(disks[0], dict) and disks[0].get("name"):
-        return str(disks[0]["name"])
+        return printable(disks[0]["name"])
     return name or file

@@ -101,9 +101,14 @@ class Row:
         return ":".join(str(part) for part in (self.file or self.source, self.line) if part)
 
 
+def printable(value: object) -> str:
+    """Returns a value as text without control characters: no name in a file is to steer a terminal."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in str(value))
+
+
 def shown(value: object) -> str:
     """Returns a value as a message quotes it, cut short."""
-    text = str(value)
+    text = printable(value)
     return f'"{text[:_CUT]}..."' if len(text) > _CUT else f'"{text}"'
 
 
