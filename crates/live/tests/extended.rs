@@ -1,9 +1,8 @@
 //! Extended headers: 64-bit lengths in requests and replies, zeroes that are fast, and the status of a whole device.
 
-mod common;
+use crate::common;
 #[allow(dead_code)] // the hostile clients use the rest
-#[path = "common/messages.rs"]
-mod messages;
+use crate::messages;
 
 use std::sync::Arc;
 
