@@ -1,7 +1,6 @@
 //! Extended headers: 64-bit lengths in requests and replies, zeroes that are fast, and the status of a whole device.
 
 use crate::common;
-#[allow(dead_code)] // the hostile clients use the rest
 use crate::messages;
 
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! Streams of clients, which they choose by the name of their export.
 
 use crate::common;
-#[allow(dead_code)] // the hostile clients use the rest
 use crate::messages;
 
 use std::io::{Read, Write};
