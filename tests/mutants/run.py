@@ -227,7 +227,8 @@ def build_tests(out: Path) -> list[Test]:
     """Builds the tests of the copy; returns them."""
     chosen = [part for package in PACKAGES for part in ("--package", f"ftlab-{package}")] + ["--lib"]
     for package in PACKAGES:
-        names = sorted(path.stem for path in (out / "tree/crates" / package / "tests").glob("*.rs"))
+        manifest = tomllib.loads((out / "tree/crates" / package / "Cargo.toml").read_text())
+        names = [program["name"] for program in manifest["test"]]
         chosen += [part for name in names if name not in OF_THE_SOURCE for part in ("--test", name)]
     code, messages = cargo(out / "tree", "test", "--no-run", *chosen)
     if code != 0:

@@ -22,7 +22,8 @@ DEVICES: dict[str, list[str]] = {
     "msftl": ["msftl", "--set", "flash.blocks_per_plane=64"],
     "bast": ["coop-bast"],
     "fast": ["coop-fast"],
-    "vios": ["vios"],
+    # A file of all its 128 GiB, of which each page is filled first, would take minutes.
+    "vios": ["vios", "--set", "flash.blocks_per_plane=64"],
 }
 
 

@@ -121,7 +121,8 @@ def test_mq_deadline_in_python_has_the_order_of_the_built_in_one(
 def test_a_scheduler_that_counts_completions_limits_what_is_in_the_device(tmp_path: Path, depth: int) -> None:
     trace = write_trace(tmp_path / "a.csv", load(7, 1000))
     name = f"{example('deadline.py:Limited')}:depth={depth}"
-    _, rows = measured("vios", trace, set={"host.scheduler": name, "host.deadline": "none"})
+    set_ = {"host.scheduler": name, "host.deadline": "none", "flash.blocks_per_plane": 64}
+    _, rows = measured("vios", trace, set=set_)
     changes = sorted(
         [(at, -1) for at in rows["complete_ns"].to_list()] + [(at, 1) for at in rows["dispatch_ns"].to_list()]
     )

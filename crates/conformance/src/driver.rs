@@ -96,7 +96,8 @@ impl<F: Serve + Idle + Locate + LookUp + Police> Driver<F> {
                 lpn %= lpns.div_ceil(5);
             }
             self.operate(Op::Write, lpn, 1);
-            if index % 64 == 0 {
+            // A look at every page costs as much as the device has pages.
+            if index % 64.max(lpns / 16) == 0 {
                 self.verify();
             }
         }

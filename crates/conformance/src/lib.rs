@@ -27,6 +27,7 @@ mod host_scheduler;
 mod placement;
 mod registered;
 mod replacement;
+mod side_by_side;
 mod stack;
 mod tenants;
 mod victims;
@@ -39,6 +40,7 @@ pub use host_scheduler::host_scheduler;
 pub use placement::placement;
 pub use registered::*;
 pub use replacement::replacement_of;
+pub use side_by_side::side_by_side;
 pub use stack::{
     AGEING, Log, buffered, bursts, checked, cuts, every_request_completes_once, hybrid_device, pages,
     programming, settings, slc_caches, small, superblocks, tiny, word_lines,

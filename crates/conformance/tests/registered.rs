@@ -3,10 +3,10 @@
 use ftlab_conformance as conformance;
 
 fn each(names: Vec<&str>, suite: fn(&str)) {
-    for name in names {
+    conformance::side_by_side(&names, |name| {
         println!("{name}");
         suite(name);
-    }
+    });
 }
 
 #[test]

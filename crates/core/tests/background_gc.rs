@@ -1,17 +1,13 @@
 //! Garbage collection in the background: every invariant holds between any two of its steps, a burst
 //! no longer waits for a whole collection, and write amplification follows the closed forms.
 
-#[path = "../../../benches/src/closed_forms.rs"]
-mod closed_forms;
 use ftlab_conformance as common;
-#[path = "common/devices.rs"]
-mod devices;
-#[path = "common/driven.rs"]
-mod driven;
 
+use crate::closed_forms;
+use crate::devices;
+use crate::devices::device;
+use crate::driven::Driven;
 use common::{Log, checked, pages, settings};
-use devices::device;
-use driven::Driven;
 use ftlab_core::flash::Cause;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::{Ftl, check};

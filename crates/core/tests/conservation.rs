@@ -522,7 +522,7 @@ fn a_bounded_cache_charges_what_a_plain_recomputation_demands() {
         let mut device = Device::new(&settings);
         let steps = workload(settings.user_pages() as u32, capacity);
         for (index, step) in steps.into_iter().enumerate() {
-            assert_eq!(device.take(step), [], "data moves");
+            assert_eq!(device.take(step), [0u32; 0], "data moves");
             let (found, user, copies) = charged(&device.work);
             let mut slot = None;
             // The victim's unit goes first, then as many of the following units as fill its page.

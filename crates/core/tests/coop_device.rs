@@ -2,9 +2,8 @@
 //! begin and end of a block issue travel with the requests.
 
 use ftlab_conformance as common;
-#[path = "common/hybrids.rs"]
-mod hybrids;
 
+use crate::hybrids::Driver;
 use common::hybrid_device as device;
 use ftlab_core::device::Device;
 use ftlab_core::flash::Cause;
@@ -13,7 +12,6 @@ use ftlab_core::ftl::{self, Ftl};
 use ftlab_core::request::{Asks, Mark, Pages, Pool, Request};
 use ftlab_core::settings::Settings;
 use ftlab_core::workload::Op;
-use hybrids::Driver;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -109,7 +107,7 @@ fn figure_4_in_time() {
     assert_eq!(apart.write(3, 1, END), 240_000 + 2 * 500_000);
     assert_eq!(apart.driver.merges()[4], (1, 1));
     assert!(apart.query(77, 1).is_empty(), "five of eight pages of the log blocks are free");
-    assert_eq!(apart.query(77, 2), []);
+    assert_eq!(apart.query(77, 2), [0u32; 0]);
 }
 
 /// Reads in the middle of an issue find the newest version, wherever it is.
@@ -143,7 +141,7 @@ fn sizes_of_blocks() {
     assert_eq!(driver.ftl.block_size(), None, "a page-mapped FTL has nothing to say");
     let mut set = vec![1, 2];
     driver.ftl.coop_query(0, 4, &mut set);
-    assert_eq!(set, []);
+    assert_eq!(set, [0u32; 0]);
 }
 
 /// Padding reads and programs have their own cause, and their time belongs to the padded switch merge.

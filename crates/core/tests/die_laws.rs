@@ -2,11 +2,10 @@
 //! can overlap they behave like chips, to the nanosecond. The exact times are in `die_timing.rs`.
 
 use ftlab_conformance as common;
-#[path = "common/devices.rs"]
-mod devices;
 
+use crate::devices;
+use crate::devices::{device, parallel};
 use common::checked;
-use devices::{device, parallel};
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl;
 use ftlab_core::settings::{Precondition, Settings};

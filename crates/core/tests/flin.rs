@@ -3,11 +3,10 @@
 //! In the cases there is one die without a bus. A read takes 35 us, a program 350 us.
 
 use ftlab_conformance as common;
-#[path = "common/devices.rs"]
-mod devices;
 
+use crate::devices;
+use crate::devices::{device, parallel};
 use common::{bursts, checked, pages, settings, shared, small, with_tenants};
-use devices::{device, parallel};
 use ftlab_core::flash::parallel::Order;
 use ftlab_core::ftl;
 use ftlab_core::host::settings::Queues;

@@ -3,10 +3,8 @@
 //! By hand: reads take 35 us, programs 350 us, pages are 4 KiB with 512 entries; the device's own cache has one entry.
 
 use ftlab_conformance as common;
-#[path = "common/losses.rs"]
-#[allow(dead_code)] // this test has campaigns of its own
-mod losses;
 
+use crate::losses;
 use common::{checked, demand_cached, pages, settings, small, tiny};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::recovery::Flaw;

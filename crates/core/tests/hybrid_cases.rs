@@ -4,14 +4,12 @@
 //! from its definition.
 
 use ftlab_conformance as common;
-#[path = "common/hybrids.rs"]
-mod hybrids;
 
+use crate::hybrids::Driver;
 use common::hybrid_device as device;
 use ftlab_core::flash::Cause;
 use ftlab_core::ftl::hybrid::merges::MergeKind;
 use ftlab_core::request::Mark;
-use hybrids::Driver;
 
 const NONE: (u64, u64) = (0, 0);
 
@@ -43,7 +41,7 @@ fn figure_4_without_cooperative_merges() {
     assert_eq!(driver.merges(), [(1, 4), NONE, NONE, NONE, NONE], "a full merge of four copies");
     assert_eq!(driver.erases() - erases, 2, "the old data block and the victim");
     // Page 3 is in a new log block, which has three free pages; no other log block has any.
-    assert_eq!(driver.query(4, 2), []);
+    assert_eq!(driver.query(4, 2), [0u32; 0]);
     driver.write(5, 1);
     driver.write(6, 1);
     driver.write(7, 1);
@@ -61,7 +59,7 @@ fn figure_4_with_cooperative_merges() {
     // there are no more free pages than that.
     assert_eq!(driver.query(1, 3), [0]);
     assert_eq!(driver.query(1, 2), [0]);
-    assert_eq!(driver.query(1, 1), []);
+    assert_eq!(driver.query(1, 1), [0u32; 0]);
     let erases = driver.erases();
     driver.issue(0);
     driver.write_coop(1, 3);
@@ -235,32 +233,32 @@ fn random_writes_over_one_block_under_coop() {
 #[test]
 fn query_of_bast() {
     let mut driver = laid("bast", 2);
-    assert_eq!(driver.query(1, 3), [], "no log block allocated, one left");
+    assert_eq!(driver.query(1, 3), [0u32; 0], "no log block allocated, one left");
     driver.write(0, 1);
-    assert_eq!(driver.query(1, 2), [], "fewer pages than are free");
-    assert_eq!(driver.query(1, 3), [], "in order, and as many as are free, at the right offset");
+    assert_eq!(driver.query(1, 2), [0u32; 0], "fewer pages than are free");
+    assert_eq!(driver.query(1, 3), [0u32; 0], "in order, and as many as are free, at the right offset");
     assert_eq!(driver.query(0, 3), [0], "as many as are free, but not at the right offset");
     assert_eq!(driver.query(0, 4), [0], "more than are free");
     driver.write(6, 1);
     assert_eq!(driver.query(5, 3), [1], "not in order: filling the log would merge");
-    assert_eq!(driver.query(4, 2), []);
+    assert_eq!(driver.query(4, 2), [0u32; 0]);
     assert_eq!(driver.query(8, 1), [0], "no log block left: the least recently written one");
     driver.write(1, 1);
     assert_eq!(driver.query(8, 1), [1]);
     driver.trim(6, 1);
-    assert_eq!(driver.query(8, 1), [], "a victim without valid pages needs no merge");
+    assert_eq!(driver.query(8, 1), [0u32; 0], "a victim without valid pages needs no merge");
 }
 
 /// Tests Algorithm 4 line by line.
 #[test]
 fn query_of_fast() {
     let mut driver = laid("fast", 3);
-    assert_eq!(driver.query(5, 2), [], "eight pages free");
+    assert_eq!(driver.query(5, 2), [0u32; 0], "eight pages free");
     assert_eq!(driver.query(4, 3), [1], "more than CSM_TH");
     for lpn in [9, 2, 5, 6, 6, 6] {
         driver.write(lpn, 1);
     }
-    assert_eq!(driver.query(77, 1), []);
+    assert_eq!(driver.query(77, 1), [0u32; 0]);
     assert_eq!(driver.query(77, 2), [0, 1, 2], "as many pages as are free: the victim's blocks");
     assert_eq!(driver.query(77, 3), [19]);
     driver.write(5, 1);
@@ -268,7 +266,7 @@ fn query_of_fast() {
     assert_eq!(driver.query(77, 1), [2], "what has a valid page in the victim");
     driver.write(9, 1);
     assert_eq!(driver.merges()[0], (1, 4), "the victim was reclaimed for page 9");
-    assert_eq!(driver.query(77, 2), []);
+    assert_eq!(driver.query(77, 2), [0u32; 0]);
 }
 
 /// Block issues for the victim's blocks leave nothing to merge when the victim is reclaimed, and free its log block.

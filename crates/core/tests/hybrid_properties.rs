@@ -3,25 +3,19 @@
 //! whole stack are tested, too.
 
 use ftlab_conformance as common;
-#[path = "common/hybrid_devices.rs"]
-mod hybrid_devices;
-#[path = "common/hybrids.rs"]
-mod hybrids;
-#[path = "common/reference.rs"]
-mod reference;
 
 use std::collections::HashMap;
 
+use crate::hybrid_devices::device;
+use crate::hybrids::Driver;
+use crate::reference::Model;
 use ftlab_core::ftl::settings::PartialWrite;
 use ftlab_core::request::Mark;
 use ftlab_core::settings::{Endurance, Precondition, PreconditionKind, Settings};
 use ftlab_core::sim::{Identity, Prepared, run, run_prepared};
 use ftlab_core::workload::{Op, Record};
-use hybrid_devices::device;
-use hybrids::Driver;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
-use reference::Model;
 
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {

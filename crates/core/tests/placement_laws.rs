@@ -4,10 +4,9 @@
 //! Each front costs about half an open block of a LUN. The devices here have many blocks of few pages, so that six
 //! fronts cost less than the differences that are tested.
 
-#[path = "../../../benches/src/closed_forms.rs"]
-mod closed_forms;
 use ftlab_conformance as common;
 
+use crate::closed_forms;
 use common::settings;
 use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;

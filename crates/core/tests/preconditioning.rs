@@ -1,11 +1,10 @@
 //! The device at time 0: what each kind of preconditioning leaves, on random small devices.
 
 use ftlab_conformance as common;
-#[path = "common/devices.rs"]
-mod devices;
 
+use crate::devices;
+use crate::devices::device;
 use common::settings;
-use devices::device;
 use ftlab_core::flash::Cause;
 use ftlab_core::ftl::settings::FreeBlocks;
 use ftlab_core::metrics::{Outcome, Preconditioning, Report};

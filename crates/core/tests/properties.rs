@@ -2,11 +2,10 @@
 //! verified after every operation.
 
 use ftlab_conformance as common;
-#[path = "common/devices.rs"]
-mod devices;
 
+use crate::devices;
+use crate::devices::device;
 use common::{Driver, settings};
-use devices::device;
 use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::settings::PartialWrite;

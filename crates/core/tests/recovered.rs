@@ -2,9 +2,8 @@
 //! used, and what is read.
 
 use ftlab_conformance as common;
-#[path = "common/hybrids.rs"]
-mod hybrids;
 
+use crate::hybrids::Driver;
 use common::settings;
 use ftlab_core::flash::Work;
 use ftlab_core::flash::media::{Change, Kind, Media, Spare, Tape};
@@ -13,7 +12,6 @@ use ftlab_core::ftl::recovery::{Flaw, Recovery};
 use ftlab_core::ftl::{Ftl, check};
 use ftlab_core::request::Pages;
 use ftlab_core::settings::Settings;
-use hybrids::Driver;
 
 fn page_mapped(blocks: u32, slots_per_page: u32) -> Settings {
     let mut settings = settings();

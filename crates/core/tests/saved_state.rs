@@ -2,13 +2,12 @@
 //! refused.
 
 use ftlab_conformance as common;
-#[path = "common/devices.rs"]
-mod devices;
 
 use std::io::Read;
 
+use crate::devices;
+use crate::devices::device;
 use common::settings;
-use devices::device;
 use ftlab_core::ftl::gathers;
 use ftlab_core::ftl::settings::StaticLeveling;
 use ftlab_core::settings::{Precondition, PreconditionKind, Settings, Withheld};

@@ -1,13 +1,9 @@
 //! The simulation as an object: the outcome is the same however its driver divides time.
 
 use ftlab_conformance as common;
-#[path = "common/devices.rs"]
-mod devices;
-#[path = "common/hybrid_devices.rs"]
-mod hybrid_devices;
-#[path = "common/hybrids.rs"]
-mod hybrids;
 
+use crate::devices;
+use crate::hybrid_devices;
 use std::collections::HashMap;
 
 use common::{Log, pages, settings};

@@ -1,9 +1,8 @@
 //! Superblocks (`ftl.reclaim_unit`): what is filled and collected together is the blocks of one number on several chips.
 
-#[path = "../../../benches/src/closed_forms.rs"]
-mod closed_forms;
 use ftlab_conformance as common;
 
+use crate::closed_forms;
 use common::{bursts, checked, page_mapped, pages, settings, small};
 use ftlab_core::flash::{Cause, Operation};
 use ftlab_core::ftl::faces::*;

@@ -2,11 +2,10 @@
 //! saved state equals the run that preconditions itself.
 
 use ftlab_conformance as common;
-#[path = "common/devices.rs"]
-mod devices;
 
+use crate::devices;
+use crate::devices::{device, parallel};
 use common::{arbiters, buffered, hybrids, page_mapped_both_ways, tiny};
-use devices::{device, parallel};
 use ftlab_core::device::buffer::settings::Settings as Buffer;
 use ftlab_core::flash::parallel::{MultiPlane, Order, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;

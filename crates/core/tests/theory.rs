@@ -3,10 +3,9 @@
 //! subtracted for the frontier. Windowed greedy and cost-benefit are compared with greedy and fifo instead.
 //! `ftlab-bench theory` tests closed forms on 4096 blocks, within 0.5 %.
 
-#[path = "../../../benches/src/closed_forms.rs"]
-mod closed_forms;
 use ftlab_conformance as common;
 
+use crate::closed_forms;
 use common::settings;
 use ftlab_core::ftl::Ftl;
 use ftlab_core::ftl::faces::*;

@@ -3,7 +3,7 @@
 
 mod house;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -167,6 +167,39 @@ fn files_and_functions_can_be_read_at_one_sitting() {
         }
     }
     assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+/// Several files of tests share a program, which lists them as modules; cargo does not look for files that no program
+/// lists.
+#[test]
+fn every_file_of_tests_belongs_to_a_program() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let (mut files, mut left_out) = (0, Vec::new());
+    for entry in fs::read_dir(crates).unwrap() {
+        let folder = entry.unwrap().path();
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        if !manifest.contains("\nautotests = false\n") {
+            continue;
+        }
+        let mut compiled = BTreeSet::new();
+        for named in manifest.split("[[test]]\nname = \"").skip(1) {
+            let program = named.split('"').next().unwrap();
+            let text = fs::read_to_string(folder.join(format!("tests/{program}.rs"))).unwrap();
+            let modules = text.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+            compiled.extend(modules.map(str::to_owned));
+            compiled.insert(program.to_owned());
+        }
+        for entry in fs::read_dir(folder.join("tests")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|end| end == "rs") {
+                files += 1;
+                let stem = path.file_stem().unwrap().to_str().unwrap();
+                left_out.extend((!compiled.contains(stem)).then_some(path.clone()));
+            }
+        }
+    }
+    assert!(files > 70, "{files} files: the tests are where this test looks for them");
+    assert!(left_out.is_empty(), "no program has them as a module: {left_out:?}");
 }
 
 /// Phrases that a native reader stumbles over, and the words to write instead.

@@ -2,14 +2,11 @@
 //! read-only. No data is lost, and nothing is promised that is not kept.
 
 use ftlab_conformance as common;
-#[path = "common/devices.rs"]
-mod devices;
-#[path = "common/driven.rs"]
-mod driven;
 
+use crate::devices;
+use crate::devices::device;
+use crate::driven::Driven;
 use common::{Log, checked, pages, settings};
-use devices::device;
-use driven::Driven;
 use ftlab_core::ftl::check;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::settings::FreeBlocks;

@@ -1,7 +1,7 @@
 //! The schedulers that work on whole flash blocks (irbw, padding, coop) in the whole stack: exact cases of Shim et al.,
 //! TC 2014, and random ones in which no data may be lost or stale.
 
-mod clients;
+use crate::clients;
 use ftlab_conformance as common;
 
 use clients::{SECOND_NS, run_files, small};

@@ -1,5 +1,5 @@
 //! The host above the block layer: clients, file system, page cache.
-mod clients;
+use crate::clients;
 use ftlab_conformance as common;
 
 use clients::{SECOND_NS, run_files, small};

@@ -1,5 +1,5 @@
 //! Jobs of fio together: stone walls, files that they share, and what must fit the device.
-mod clients;
+use crate::clients;
 use ftlab_conformance as common;
 
 use clients::run_files;

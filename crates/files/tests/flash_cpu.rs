@@ -1,6 +1,6 @@
 //! A processor that moves pages between flash and memory (`host.flash_cpu`).
 
-mod clients;
+use crate::clients;
 use ftlab_conformance as common;
 
 use clients::{run_files, small};

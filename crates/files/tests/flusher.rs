@@ -1,7 +1,7 @@
 //! Laws about what the page cache writes: all old data is written at one time, every page counted as written is written
 //! once, and benchmarks recreate what they delete.
 
-mod clients;
+use crate::clients;
 use ftlab_conformance as common;
 
 use clients::{SECOND_NS, run_files};

@@ -1,5 +1,5 @@
 //! Tenants whose requests come from clients, each with a file system and a page cache in its part of the device.
-mod clients;
+use crate::clients;
 use ftlab_conformance as common;
 
 use clients::{run_files, small};

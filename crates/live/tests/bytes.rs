@@ -1,6 +1,6 @@
 //! Data that is written can be read back, whatever FTL holds it and whatever has moved it.
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 

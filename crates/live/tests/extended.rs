@@ -1,9 +1,7 @@
 //! Extended headers: 64-bit lengths in requests and replies, zeroes that are fast, and the status of a whole device.
 
-mod common;
-#[allow(dead_code)] // the hostile clients use the rest
-#[path = "common/messages.rs"]
-mod messages;
+use crate::common;
+use crate::messages;
 
 use std::sync::Arc;
 

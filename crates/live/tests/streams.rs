@@ -1,9 +1,7 @@
 //! Streams of clients, which they choose by the name of their export.
 
-mod common;
-#[allow(dead_code)] // the hostile clients use the rest
-#[path = "common/messages.rs"]
-mod messages;
+use crate::common;
+use crate::messages;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

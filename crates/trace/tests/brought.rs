@@ -1,6 +1,6 @@
 //! Layouts of traces that people bring: their pitfalls, and their streams.
 
-mod common;
+use crate::common;
 
 use common::{Folder, Short, drain, failure, read, rows, short, with};
 use ftlab_core::settings::StreamsOf;

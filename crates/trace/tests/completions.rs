@@ -1,6 +1,6 @@
 //! When requests completed, in the layouts that say so.
 
-mod common;
+use crate::common;
 
 use common::{Folder, failure, read, with};
 use ftlab_core::workload::Record;

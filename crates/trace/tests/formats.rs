@@ -1,6 +1,6 @@
 //! Reads every layout, on lines that contain its pitfalls.
 
-mod common;
+use crate::common;
 
 use common::{Short, failure, read, rows, with};
 use ftlab_core::workload::{Op, Record};

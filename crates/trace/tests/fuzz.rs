@@ -1,6 +1,6 @@
 //! No input makes a reader panic, and every error has the proper form.
 
-mod common;
+use crate::common;
 
 use common::{Folder, check_form, drain};
 use ftlab_core::settings::OutOfRange;

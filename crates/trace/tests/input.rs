@@ -1,6 +1,6 @@
 //! Files as they arrive: compressed, truncated, binary, missing; and output files.
 
-mod common;
+use crate::common;
 
 use common::{Folder, check_form, drain, failure, read, with};
 use ftlab_core::settings::OutOfRange;

@@ -1,6 +1,6 @@
 //! What happens to parsed rows: dropping, times, passes, addresses; also chunks, and conversion to csv and back.
 
-mod common;
+use crate::common;
 
 use common::{Folder, Short, check_form, drain, failure, read, rows, short};
 use ftlab_core::settings::{OutOfRange, Replay};

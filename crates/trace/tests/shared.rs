@@ -1,7 +1,7 @@
 //! Tests on the recordings of the shared folder, if that is present: numbers of rows known from `wc -l`, and the doubts
 //! that a recording raises.
 
-mod common;
+use crate::common;
 
 use common::{drain, shared, with};
 use ftlab_core::settings::OutOfRange;

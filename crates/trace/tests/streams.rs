@@ -1,6 +1,6 @@
 //! Streams of traces: which layouts have them, what is refused, and the files that keep them.
 
-mod common;
+use crate::common;
 
 use common::{Folder, drain, failure, read, short, with};
 use ftlab_core::sim::{Completion, Observer};

@@ -1,0 +1,6 @@
+//! Configurations, their errors and their schema, in one program.
+
+mod errors;
+mod properties;
+mod resolve;
+mod schema;

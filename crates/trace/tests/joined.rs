@@ -1,0 +1,12 @@
+//! Readers, writers and whole runs from a configuration, in one program.
+
+mod common;
+
+mod brought;
+mod completions;
+mod formats;
+mod fuzz;
+mod input;
+mod pipeline;
+mod shared;
+mod streams;
