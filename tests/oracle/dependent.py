@@ -35,9 +35,13 @@ class Recorded:
         return end_ns is not None and self.time_ns < other.time_ns and end_ns <= other.time_ns
 
 
-def continued(recording: Sequence[Recorded]) -> list[int | None]:
-    """Returns which request each one continues or, if it finds none, follows; all are of one stream."""
-    found: list[int | None] = []
+Before = tuple[int, int]
+"""The request that another one continues or follows, and the last that had completed before that one came."""
+
+
+def continued(recording: Sequence[Recorded]) -> list[Before | None]:
+    """Returns what each request waits for, None where nothing had completed; all are of one stream."""
+    found: list[Before | None] = []
     order = sorted(
         (at for at, each in enumerate(recording) if each.end_ns is not None),
         key=lambda at: (recording[at].end_ns, recording[at].latency_ns == 0, at),
@@ -49,7 +53,7 @@ def continued(recording: Sequence[Recorded]) -> list[int | None]:
             ended.append(order.pop(0))
             idle = [at for at in idle if not _is_over(recording, at, ended)]
             idle = [*idle, ended[-1]][-MOST:]
-        found.append(idle.pop(0) if idle else ended[-1] if ended else None)
+        found.append((idle.pop(0) if idle else ended[-1], ended[-1]) if ended else None)
     return found
 
 
@@ -61,21 +65,24 @@ def _is_over(recording: Sequence[Recorded], at: int, ended: Sequence[int]) -> bo
     return flushed or rounds >= ROUNDS
 
 
-def others(recording: Sequence[Recorded]) -> list[int | None]:
-    """Returns which request each one continues or follows; streams do not wait for each other."""
-    found: list[int | None] = [None] * len(recording)
+def others(recording: Sequence[Recorded]) -> list[Before | None]:
+    """Returns what each request waits for; streams do not wait for each other."""
+    found: list[Before | None] = [None] * len(recording)
     for stream in {request.stream for request in recording}:
         own = [at for at, request in enumerate(recording) if request.stream == stream]
-        for at, which in zip(own, continued([recording[at] for at in own]), strict=True):
-            found[at] = None if which is None else own[which]
+        for at, before in zip(own, continued([recording[at] for at in own]), strict=True):
+            found[at] = None if before is None else (own[before[0]], own[before[1]])
     return found
 
 
 def due(
-    recording: Sequence[Recorded], at: int, other: int | None, completed: Mapping[int, int]
+    recording: Sequence[Recorded], at: int, before: Before | None, completed: Mapping[int, int]
 ) -> int | None:
-    """Returns when a request is sent, ns, that continues or follows `other`; None before that completes."""
-    if other is None:
+    """Returns when a request is sent, ns; None before the one that it continues or follows completes."""
+    if before is None:
         return recording[at].time_ns
-    there, here = recording[other].end_ns, completed.get(other)
-    return None if there is None or here is None else here + recording[at].time_ns - there
+    here, last = (completed.get(other) for other in before)
+    if here is None:
+        return None
+    pause, rest = (recording[at].time_ns - (recording[other].end_ns or 0) for other in before)
+    return here + pause if last is None else min(here + pause, max(here, last) + rest)

@@ -4,8 +4,9 @@
 //! program a request is of, but it says which requests of its stream had completed and were not yet continued by a later
 //! one. A request continues the one of them that had been idle for longest, as workers that think for about as long as
 //! each other do; if there is none, several were sent at once, and it follows the last that had completed. It is sent
-//! when that one has completed here, after the pause of the recording. Clients that keep some requests under way, or
-//! wait for each of their own, do so here too.
+//! when that one has completed here, after the pause of the recording. A client with one thread is busy with others for
+//! most of that pause. So once the last that had completed has done so here too, the request is sent as soon after the two
+//! of them as it was after the last.
 //!
 //! Not every completion has a request that continues it: `fsync` waits for many writes and goes on with one. So a write
 //! or a trim that came before a flush is forgotten when that has completed; so is any request that was idle while
@@ -27,13 +28,12 @@ const ROUNDS: u8 = 4;
 const MOST: usize = 32;
 
 /// The requests that have been read but not sent, and those that they wait for.
-#[derive(Default)]
 pub struct Dependence {
     /// By number.
     streams: Vec<Stream>,
     links: Slab<Link>,
-    /// The requests that wait for no completion any more: when each is due, ns, its number in the recording, and its id.
-    /// The earliest is the greatest.
+    /// The requests whose predecessor has completed: when each is due, ns, its number in the recording, and its id. The
+    /// earliest is the greatest, and is valid; behind it, a time that is not its link's is none any more.
     due: BinaryHeap<Reverse<(u64, u64, u32)>>,
     read: u64,
     waiting: usize,
@@ -71,13 +71,20 @@ struct Link {
     number: u64,
     /// When it has completed here, ns; [`NEVER`] before.
     here_ns: u64,
-    /// The first of the requests that wait for it.
+    /// When it is due, ns; [`NEVER`] before its predecessor has completed here, and once it has been sent.
+    due_ns: u64,
+    /// Time between the last completion before its arrival and that, ns.
+    rest_ns: u64,
+    /// Whether the request that had completed last has completed here.
+    follows: bool,
+    /// The first of the requests that wait for it, and the next of those that wait for the same: twice the id, and 1
+    /// more if for that request this one is not the predecessor but had completed last. [`NONE`]: there is none.
     first: u32,
-    /// The next of those that wait for the same one.
-    next: u32,
+    next: [u32; 2],
     /// The next in the circle of those that complete as one here.
     merged: u32,
-    /// Number of places that name it: it has not completed here; it is in `later` or `idle`; it is the last.
+    /// Number of places that name it: it has not completed here; it is in `later` or `idle`; it is the last of its
+    /// stream; it waits for the last.
     uses: u8,
 }
 
@@ -87,14 +94,20 @@ impl Default for Stream {
     }
 }
 
-impl Link {
-    /// Returns when it completed in the recording, ns.
-    fn recorded_ns(&self) -> u64 {
-        self.record.time_ns.saturating_add(self.record.latency_ns)
-    }
-}
-
 impl Dependence {
+    /// Makes a rule for up to this many requests that wait.
+    pub fn new(most: usize) -> Dependence {
+        Dependence {
+            streams: Vec::new(),
+            // Those under way, here or in the recording, have a link too.
+            links: Slab::with_capacity(2 * most),
+            // Each may have been due later at first.
+            due: BinaryHeap::with_capacity(2 * most),
+            read: 0,
+            waiting: 0,
+        }
+    }
+
     /// Returns the number of requests that have been read but not sent.
     pub fn waiting(&self) -> usize {
         self.waiting
@@ -110,33 +123,51 @@ impl Dependence {
             self.streams.resize_with(at + 1, Stream::default);
         }
         let stream = &mut self.streams[at];
-        let other = stream.continued(record.time_ns, &mut self.links);
+        let before = stream.continued(record.time_ns, &mut self.links);
+        let last = stream.last;
         stream.read = number;
-        let (time_ns, uses) = (record.time_ns, 1 + u8::from(known));
-        let link = Link { record, number, here_ns: NEVER, first: NONE, next: NONE, merged: NONE, uses };
-        let id = self.links.insert(link);
-        self.links[id].merged = id;
+        let id = self.links.insert(Link::of(record, number));
+        let link = &mut self.links[id];
+        link.merged = id;
         if known {
-            let at_arrival = record.latency_ns == 0;
-            stream.later.push(Reverse((self.links[id].recorded_ns(), at_arrival, number, id)));
+            link.uses += 1;
+            stream.later.push(Reverse((link.recorded_ns(), record.latency_ns == 0, number, id)));
         }
-        let due_ns = if other == NONE { time_ns } else { self.due_after(other, id) };
-        if due_ns != NEVER {
-            self.due.push(Reverse((due_ns.max(now_ns), number, id)));
+        if before == NONE {
+            self.schedule(id, record.time_ns.max(now_ns));
+        } else {
+            self.await_both(id, (before, last), now_ns);
         }
     }
 
-    /// Lets a request wait for another one, and uses that once less; returns when it is due, ns, [`NEVER`] if that has
-    /// not completed here.
-    fn due_after(&mut self, other: u32, id: u32) -> u64 {
+    /// Lets a request wait for its predecessor, and for the one that had completed last; uses the former once less.
+    fn await_both(&mut self, id: u32, (before, last): (u32, u32), now_ns: u64) {
         let time_ns = self.links[id].record.time_ns;
-        let there = &mut self.links[other];
-        let (here_ns, pause_ns) = (there.here_ns, time_ns - there.recorded_ns());
-        if here_ns == NEVER {
-            self.links[id].next = std::mem::replace(&mut self.links[other].first, id);
+        let (before_ns, last_ns) = (self.links[before].here_ns, self.links[last].here_ns);
+        let pause_ns = time_ns - self.links[before].recorded_ns();
+        let rest_ns = time_ns - self.links[last].recorded_ns();
+        self.links[id].rest_ns = rest_ns;
+        self.links[id].follows = before == last || last_ns != NEVER;
+        if !self.links[id].follows {
+            self.links[id].uses += 1;
+            self.links[id].next[1] = std::mem::replace(&mut self.links[last].first, 2 * id + 1);
         }
-        release(other, &mut self.links);
-        here_ns.saturating_add(pause_ns)
+        if before_ns == NEVER {
+            self.links[id].next[0] = std::mem::replace(&mut self.links[before].first, 2 * id);
+        } else {
+            let whole_ns = before_ns.saturating_add(pause_ns);
+            // If the last has not completed, its time is the latest there is.
+            let due_ns = whole_ns.min(before_ns.max(last_ns).saturating_add(rest_ns));
+            self.schedule(id, due_ns.max(now_ns));
+        }
+        release(before, &mut self.links);
+    }
+
+    /// Sets when a request is due.
+    fn schedule(&mut self, id: u32, due_ns: u64) {
+        let link = &mut self.links[id];
+        link.due_ns = due_ns;
+        self.due.push(Reverse((due_ns, link.number, id)));
     }
 
     /// Returns when the next request is sent, ns; [`NEVER`] if there is none, or if all wait for completions.
@@ -145,17 +176,23 @@ impl Dependence {
         self.due.peek().map_or(NEVER, |&Reverse((due_ns, ..))| due_ns)
     }
 
-    /// Returns the next request, if one waits for no completion any more.
+    /// Returns the next request, if one is due at some time.
     #[inline]
     pub fn next(&self) -> Option<&Record> {
         self.due.peek().map(|&Reverse((.., id))| &self.links[id].record)
     }
 
-    /// Sends the next request, which waits for no completion any more; returns its id, or [`NONE`] if its completion was
+    /// Sends the next request, of which it is known when it is due; returns its id, or [`NONE`] if its completion was
     /// not recorded.
     pub fn send(&mut self) -> u32 {
         let Some(Reverse((.., id))) = self.due.pop() else { return NONE };
         self.waiting -= 1;
+        self.links[id].due_ns = NEVER;
+        while let Some(&Reverse((due_ns, number, other))) = self.due.peek()
+            && (due_ns, number) != (self.links[other].due_ns, self.links[other].number)
+        {
+            self.due.pop();
+        }
         if self.links[id].record.latency_ns != Record::UNKNOWN {
             return id;
         }
@@ -194,14 +231,48 @@ impl Dependence {
         link.here_ns = now_ns;
         let (merged, recorded_ns) = (link.merged, link.recorded_ns());
         let mut waits = std::mem::replace(&mut link.first, NONE);
-        // Requests that have been dropped are still in the list.
-        while waits != NONE && self.waiting > 0 {
-            let Link { record: Record { time_ns, .. }, number, next, .. } = self.links[waits];
-            self.due.push(Reverse((now_ns.saturating_add(time_ns - recorded_ns), number, waits)));
-            waits = next;
+        while waits != NONE {
+            let (other, last) = (waits / 2, waits % 2 == 1);
+            let Link { record: Record { time_ns, .. }, due_ns, rest_ns, follows, next, .. } =
+                self.links[other];
+            waits = next[usize::from(last)];
+            let pause_ns = if last || follows { rest_ns } else { time_ns - recorded_ns };
+            let then_ns = now_ns.saturating_add(pause_ns);
+            // Requests that have been dropped are still in the list.
+            let sooner = !last || due_ns != NEVER && then_ns < due_ns;
+            if sooner && self.waiting > 0 {
+                self.schedule(other, then_ns);
+            }
+            if last {
+                self.links[other].follows = true;
+                release(other, &mut self.links);
+            }
         }
         release(id, &mut self.links);
         merged
+    }
+}
+
+impl Link {
+    /// Makes the link of a request that has been read, and that nothing else names.
+    fn of(record: Record, number: u64) -> Link {
+        Link {
+            record,
+            number,
+            here_ns: NEVER,
+            due_ns: NEVER,
+            rest_ns: 0,
+            follows: false,
+            first: NONE,
+            next: [NONE; 2],
+            merged: NONE,
+            uses: 1,
+        }
+    }
+
+    /// Returns when it completed in the recording, ns.
+    fn recorded_ns(&self) -> u64 {
+        self.record.time_ns.saturating_add(self.record.latency_ns)
     }
 }
 

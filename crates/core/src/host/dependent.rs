@@ -33,7 +33,7 @@ impl<'a> Dependent<'a> {
         source: &'a mut (dyn Source + Send),
         settings: &Settings,
     ) -> Result<Dependent<'a>, SourceError> {
-        let (rule, intake) = (Dependence::default(), Intake::new(settings));
+        let (rule, intake) = (Dependence::new(AHEAD), Intake::new(settings));
         let mut feed = Dependent { source, rule, over: false, arrived: 0, merged: 0, unknown: 0, intake };
         feed.read(0)?;
         Ok(feed)
