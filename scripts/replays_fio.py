@@ -5,13 +5,12 @@ python scripts/replays_fio.py         # the second table of docs/which-replay.md
 
 import csv
 import json
-import signal
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from replays import ftlab, row, sets
+from replays import ftlab, row, served, sets
 
 FRESH = ["flash.blocks_per_plane=512", "device.precondition=none"]
 STEADY = [FRESH[0], "device.precondition=steady"]
@@ -33,9 +32,18 @@ class Pair(NamedTuple):
 
 
 WORKERS = [f"{WORKER} --offset={16 * at}m" for at in range(4)]
+MANY = [f"{WORKER} --offset={4 * at}m --size=4m --number_ios=150" for at in range(16)]
 PAIRS = [
     Pair("4 workers that sync every 4th write; fresh, on steady", WORKERS, FRESH, STEADY),
     Pair("the same, a stream for each worker", WORKERS, FRESH, STEADY, 4),
+    Pair("the same, 2 ms thought", [f"{worker} --thinktime=2000" for worker in WORKERS], FRESH, STEADY),
+    Pair("16 workers", MANY, FRESH, STEADY),
+    Pair(
+        "one that keeps 16 under way; fresh, on steady",
+        ["--rw=randrw --rwmixread=70 --bs=4k --iodepth=16 --size=64m --number_ios=3000"],
+        FRESH,
+        STEADY,
+    ),
     Pair(
         "a copy, 64 KiB, 4 at a time; page map, on one chip that is 3 times as slow",
         ["--rw=rw --bs=64k --iodepth=4 --size=48m --number_ios=500"],
@@ -53,27 +61,19 @@ PAIRS = [
 
 def live(pair: Pair, values: list[str], folder: Path, recording: Path) -> dict[str, Any]:
     """Returns the result of a live device on which the program ran, in real time."""
-    socket, out = folder / "socket", folder / "live.json"
-    options = ["--nbd", f"unix:{socket}", "--record", str(recording), "--json", str(out)]
-    options += ["--streams", str(pair.streams)] if pair.streams else []
+    socket = folder / "socket"
+    where = ["--nbd", f"unix:{socket}"]
+    where += ["--streams", str(pair.streams)] if pair.streams else []
     fio = ["fio", "--thread", "--allrandrepeat=1"]
     for number, job in enumerate(pair.jobs, 1):
         export = f"stream-{number}" if pair.streams else ""
         uri = f"--uri=nbd+unix:///{export}?socket={socket}"
         fio += [f"--name=job{number}", "--ioengine=nbd", uri, f"--randseed={number}", *job.split()]
-    command = ftlab("serve", "map-plus", *sets(values), *options)
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr
-        for line in process.stderr:
-            if line.startswith("serving"):
-                break
-        try:
-            subprocess.run(fio, cwd=folder, capture_output=True, timeout=600, check=True)
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.stderr.read()
-    found: dict[str, Any] = json.loads(out.read_text())
-    return found
+
+    def work() -> None:
+        subprocess.run(fio, cwd=folder, capture_output=True, timeout=600, check=True)
+
+    return served(values, where, recording, work)
 
 
 def replayed(values: list[str], recording: Path, how: str, requests: Path) -> dict[str, Any]:

@@ -68,8 +68,7 @@ def run(
         speed: divide arrival times by this.
         repeat: replay the trace this many times.
         replay: ``"open"`` (recorded times), ``"closed"`` (queue kept full) or ``"dependent"`` (each request
-            waits until as many have completed as had when it was recorded; the default for a live
-            device's recording).
+            waits for the one that it continues; the default for a live device's recording).
         seed: the seed of every random stream.
         set: overrides by dotted key, ``{"host.scheduler": "map+"}``. Sizes are text (``"16KiB"``) or a
             whole number of bytes, times are text (``"350us"``).

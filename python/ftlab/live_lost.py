@@ -34,13 +34,12 @@ class Cut:
         self._head: dict[str, Any] = json.loads(line)
         self.writes: list[dict[str, Any]] = self._head["writes"]
         """The unflushed writes and trims, oldest first: ``op``, ``offset``, ``length``, ``end_ns`` (None: in
-        flight) and ``persists``, a digit for each sector.
+        flight), ``failed`` (answered with an error) and ``persists``, a digit for each sector.
         """
         self.recent: list[dict[str, Any]] = self._head["recent"]
         """The requests of the last second, oldest first, with ``begin_ns`` and ``end_ns``."""
         self.time_ns: int = self._head["time_ns"]
         self._unflushed = {write["number"] for write in self.writes}
-        self._failed = {event["number"] for event in self.recent if event.get("failed")}
 
     @staticmethod
     def exists(media: Path) -> bool:
@@ -63,18 +62,20 @@ class Cut:
 
     def lost(self) -> list[dict[str, Any]]:
         """Returns the writes that do not persist as a whole: ``op``, ``offset``, ``length``, ``number``,
-        ``acknowledged`` (not if it was answered with an error in the last second) and, of its sectors, how
-        many are lost (``sectors``, ``lost``).
+        ``acknowledged`` (answered without an error), ``failed`` (answered with one) and, of its sectors,
+        how many are lost (``sectors``, ``lost``).
         """
         found = []
         for write in self.writes:
-            acknowledged = write["end_ns"] is not None and write["number"] not in self._failed
+            # Files of older versions do not say it.
+            failed = write.get("failed", False)
             missing = write["persists"].count("0")
             if missing:
                 found.append(
                     {
                         **{name: write[name] for name in ("number", "op", "offset", "length")},
-                        "acknowledged": acknowledged,
+                        "acknowledged": write["end_ns"] is not None and not failed,
+                        "failed": failed,
                         "sectors": len(write["persists"]),
                         "lost": missing,
                     }
@@ -108,8 +109,8 @@ class Cut:
                 if write["lost"] == write["sectors"]
                 else f", {write['lost']} of {write['sectors']} sectors"
             )
-            flight = ", failed" if write["number"] in self._failed else ", in flight"
-            lines.append(f"  {_request(write)}{part}{'' if write['acknowledged'] else flight}")
+            fate = ", failed" if write["failed"] else "" if write["acknowledged"] else ", in flight"
+            lines.append(f"  {_request(write)}{part}{fate}")
         if len(lost) > MOST_SHOWN:
             lines.append(f"  and {count(len(lost) - MOST_SHOWN)} more")
         shown = self.recent[-MOST_SHOWN:]

@@ -130,6 +130,30 @@ def judged(tmp_path: Path, media: Path) -> str:
     return check.stderr.strip()
 
 
+def test_a_write_that_failed_long_ago_is_told(tmp_path: Path, cli: Cli) -> None:
+    """Also one that is older than the requests of the last second, of which there are at most 1,000."""
+    media, socket = tmp_path / "nand", tmp_path / "socket"
+    keys = {"device.write_buffer": "1MiB", "device.write_buffer_policy": "adversarial"}
+    with (
+        ftlab.serve("crash", nbd=f"unix:{socket}", media=media, speed=None, set=keys),
+        stores.Client(socket) as client,
+    ):
+        client.ask(stores.WRITE, 0, data=b"a" * 512)
+        cli.ok("ctl", str(socket), "readonly")
+        for number in range(1, 1002):
+            with pytest.raises(OSError):
+                client.ask(stores.WRITE, number * 512, data=b"b" * 512)
+        cli.ok("ctl", str(socket), "cut")
+    cut = live_lost.Cut(media)
+    cut.choose(tuple("0" * sectors for sectors in cut.sectors()))
+    first, second = (write["number"] for write in cut.writes[:2])
+    assert second < cut.recent[0]["number"]
+    fates = [(write["number"], write["acknowledged"], write["failed"]) for write in cut.lost()[:2]]
+    assert fates == [(first, True, False), (second, False, True)]
+    told = cut.told().splitlines()
+    assert told[1:3] == [f"  #{first} write of 512 B at 0", f"  #{second} write of 512 B at 512, failed"]
+
+
 @pytest.mark.parametrize("search", [["--cuts", "20"], ["--every"]])
 def test_a_command_that_fails_by_itself_is_no_cut(tmp_path: Path, search: list[str]) -> None:
     """A command that cannot begin, as one whose mount is refused, ends the campaign; one that the cut has

@@ -213,7 +213,7 @@ pub struct Request {
     /// the controller ([`crate::device::own`], [`crate::device::controller`]).
     pub task: u8,
     /// Depends on the feed of the host: for a replayed request, the number of others that became part of it (in dependent
-    /// replay, of completions that it counts for); from the file host, its first block I/O; submitted, its last submission.
+    /// replay, an id of the feed's); from the file host, its first block I/O; submitted, its last submission.
     pub tag: u32,
     /// What the host keeps about the request.
     pub host: HostSide,

@@ -1,4 +1,4 @@
-//! Dependent replay: a request waits until as many have completed as had when it was recorded.
+//! Dependent replay: a request waits for the one that it continues.
 
 use ftlab_conformance as common;
 
@@ -109,31 +109,100 @@ fn what_is_read_late_has_not_waited() {
     assert!(rare.iter().all(|done| done.complete_ns - done.arrival_ns <= 2 * READ_NS));
 }
 
-/// The third request was sent 5 us after the second of two had completed; it waits for both, though here the other one
-/// is the last to complete. The fourth was sent with the third.
-#[test]
-fn a_request_waits_for_all_that_had_completed() {
-    let trace = vec![read(0, 0, 60), read(0, 1, 50), read(65, 2, 10), read(65, 3, 30)];
-    let done = replayed(&one_by_one(), trace);
-    let arrivals: Vec<_> = done.iter().map(|done| done.arrival_ns).collect();
-    assert_eq!(arrivals, [0, 0, 2 * READ_NS + 5 * US, 2 * READ_NS + 5 * US]);
+/// Returns when the requests arrived, us, in order of their number.
+fn arrivals(settings: &Settings, records: Vec<Record>) -> Vec<u64> {
+    let mut done = replayed(settings, records);
+    done.sort_by_key(|done| done.id);
+    done.iter().map(|done| done.arrival_ns / US).collect()
 }
 
-/// A client that keeps two requests under way does so here, though here they complete in another order.
+/// Of two workers the second was faster when it was recorded: 2 us after its request had completed it sent the next one,
+/// and so did the other 3 us after its own. Here they complete in the order of their arrival.
 #[test]
-fn whichever_completes_first_counts() {
+fn a_request_waits_for_the_one_that_it_continues() {
     let trace = vec![read(0, 0, 100), read(0, 1, 50), read(52, 2, 60), read(103, 3, 10)];
     let done = replayed(&one_by_one(), trace);
     let arrivals: Vec<_> = done.iter().map(|done| done.arrival_ns).collect();
-    assert_eq!(arrivals, [0, 0, READ_NS + 2 * US, 2 * READ_NS + 3 * US]);
+    assert_eq!(arrivals, [0, 0, 2 * READ_NS + 2 * US, READ_NS + 3 * US]);
+}
+
+/// Where a worker stands still, the other goes on: the first write takes 45 ms here.
+#[test]
+fn a_worker_that_stalls_holds_up_no_other() {
+    let mut settings = small("page", 4);
+    settings.flash.program = 45_000_000.into();
+    settings.device.queue_depth = 8;
+    let stalls = Record { op: Op::Write, ..read(0, 0, 10) };
+    let trace = |lpn| vec![stalls, read(1, lpn, 8), read(20, lpn + 1, 10), read(21, lpn + 2, 10)];
+    // Pages whose chip the write does not keep busy.
+    let done =
+        (1..5).map(|lpn| replayed(&settings, trace(lpn))).find(|done| done[1].complete_ns < 45_000_000);
+    let done = done.expect("there are four chips");
+    assert!(done[0].complete_ns > 45_000_000);
+    // The write had completed last, a microsecond after the read: what continues the read does not wait for it.
+    assert_eq!(done[2].arrival_ns, done[1].complete_ns + 11 * US);
+    assert_eq!(done[3].arrival_ns, done[0].complete_ns + 11 * US);
+}
+
+/// Of the requests that had completed, that continues the one that had been idle for longest; one that finds none idle
+/// follows the last.
+#[test]
+fn the_longest_idle_is_continued_first_and_then_the_last_is_followed() {
+    let trace = vec![read(0, 0, 60), read(0, 1, 50), read(70, 2, 10), read(71, 3, 10), read(72, 4, 10)];
+    let done = replayed(&one_by_one(), trace);
+    let arrivals: Vec<_> = done.iter().map(|done| done.arrival_ns).collect();
+    let (first, second) = (READ_NS, 2 * READ_NS);
+    // The second had completed first, then the first; the last of the five follows that too. The third continues the
+    // second, but the first, which had completed 10 us before it, has completed here as well.
+    assert_eq!(arrivals, [0, 0, second + 10 * US, first + 11 * US, first + 12 * US]);
+}
+
+/// A write that came before a flush was waited for by whoever sent the flush, also if it was still under way then; a read
+/// was not.
+#[test]
+fn a_flush_takes_idle_writes_with_it() {
+    for (op, took_us) in [(Op::Write, 10), (Op::Write, 25), (Op::Read, 10), (Op::Read, 25)] {
+        // The flush continues the second request, which completed first. The last one continues the first, unless the
+        // flush has taken that with it; then it continues the flush, which completed at 30 us.
+        let flush = Record { op: Op::Flush, offset: 0, size: 0, ..read(20, 0, 10) };
+        let trace = vec![Record { op, ..read(0, 0, took_us) }, read(0, 1, 5), flush, read(40, 3, 5)];
+        let done = replayed(&one_by_one(), trace);
+        let ended = |op| done.iter().find(|done| done.op == op).unwrap().complete_ns;
+        let (first_ns, flush_ns) = (ended(op), ended(Op::Flush));
+        let continues_ns = (first_ns + (40 - took_us) * US).min(first_ns.max(flush_ns) + 10 * US);
+        let expected = if op == Op::Write { flush_ns + 10 * US } else { continues_ns };
+        assert_eq!(done.last().unwrap().arrival_ns, expected, "{op:?}, {took_us}");
+    }
+}
+
+/// Forty requests complete together. The next one continues the ninth, as 32 at most are idle.
+#[test]
+fn few_requests_are_idle() {
+    let mut trace: Vec<_> = (0..40).map(|at| read(0, at, 50)).collect();
+    trace.push(read(60, 40, 10));
+    let done = replayed(&one_by_one(), trace);
+    assert_eq!(done[40].arrival_ns, done[8].complete_ns + 10 * US);
+}
+
+/// Eight requests complete together; others come and go, and continue them in turn, until four have: then none continues
+/// those that are left, and the next one continues the first of the others.
+#[test]
+fn an_idle_request_is_forgotten_after_four_others() {
+    for (others, waits, idle_us) in [(3, 3, 110), (4, 8, 70)] {
+        let mut trace: Vec<_> = (0..8).map(|at| read(0, at, 50)).collect();
+        trace.extend((0..=others).map(|at| read(100 + 20 * at, 8 + at, 10)));
+        let done = replayed(&one_by_one(), trace);
+        let ended = |at: u64| done[at as usize].complete_ns;
+        let expected = (ended(waits) + idle_us * US).min(ended(waits).max(ended(7 + others)) + 10 * US);
+        assert_eq!(done.last().unwrap().arrival_ns, expected, "{others}");
+    }
 }
 
 /// What had not completed is not waited for: the second request was sent while the first was under way.
 #[test]
 fn a_request_does_not_wait_for_what_was_under_way() {
-    let done = replayed(&one_by_one(), vec![read(0, 0, 100), read(20, 1, 100), read(130, 2, 10)]);
-    let arrivals: Vec<_> = done.iter().map(|done| done.arrival_ns).collect();
-    assert_eq!(arrivals, [0, 20 * US, 2 * READ_NS + 10 * US]);
+    let trace = vec![read(0, 0, 100), read(20, 1, 100), read(130, 2, 10)];
+    assert_eq!(arrivals(&one_by_one(), trace), [0, 20, 35 + 30]);
 }
 
 /// A completion at the nanosecond of an arrival counts as before it, unless it is of a request that arrived then too.

@@ -37,6 +37,9 @@ struct Described {
     offset: u64,
     length: u64,
     end_ns: Option<u64>,
+    /// Older files do not have it.
+    #[serde(default)]
+    failed: bool,
     zero: bool,
     persists: String,
 }
@@ -89,6 +92,7 @@ pub fn leave(
         offset: write.range.0,
         length: write.range.1 - write.range.0,
         end_ns: write.end_ns,
+        failed: write.failed,
         zero: write.data.is_empty(),
         persists: write.persists.iter().map(|&persists| if persists { '1' } else { '0' }).collect(),
     };
@@ -167,13 +171,13 @@ fn parse(bytes: &[u8], last: u64) -> Result<Vec<(u64, Sector)>, String> {
         sectors.push((number, Sector::known(bytes, since)));
     }
     let mut writes = Vec::with_capacity(head.writes.len());
-    for Described { number, op, offset, length, end_ns, zero, persists } in head.writes {
+    for Described { number, op, offset, length, end_ns, failed, zero, persists } in head.writes {
         let end = offset.checked_add(length).ok_or("damaged: a write ends nowhere")?;
         let data = if zero { Vec::new() } else { take(length)?.to_vec() };
         let persists: Vec<bool> = persists.bytes().map(|byte| byte == b'1').collect();
         let op = if op == "trim" { Op::Trim } else { Op::Write };
-        let write =
-            Write { number, op, range: (offset, end), data: data.into(), end_ns, fua: false, persists };
+        let (range, data) = ((offset, end), data.into());
+        let write = Write { number, op, range, data, end_ns, failed, fua: false, persists };
         if write.persists.len() as u64 != write.sectors().end - write.sectors().start {
             return Err(format!("damaged: persists of write {number} is not a digit for each sector"));
         }

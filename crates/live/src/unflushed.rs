@@ -38,6 +38,8 @@ pub struct Write {
     pub data: Arc<[u8]>,
     /// Simulated time at which it was acknowledged, ns; `None` while it is in flight.
     pub end_ns: Option<u64>,
+    /// Whether the answer was an error; it may persist all the same.
+    pub failed: bool,
     /// Whether it is durable once it is acknowledged.
     pub fua: bool,
     /// For each of its sectors, whether the write persists; empty before a cut.
@@ -181,7 +183,7 @@ impl Unflushed {
             return;
         }
         let Ok(at) = self.writes.binary_search_by_key(&number, |write| write.number) else { return };
-        self.writes[at].end_ns = Some(now_ns);
+        (self.writes[at].end_ns, self.writes[at].failed) = (Some(now_ns), failed);
         if self.writes[at].fua && !failed {
             self.settle(|write| write.number == number);
         }
@@ -269,7 +271,7 @@ mod tests {
 
     fn write(number: u64, range: (u64, u64), byte: u8, fua: bool) -> Write {
         let data = vec![byte; (range.1 - range.0) as usize].into();
-        Write { number, op: Op::Write, range, data, end_ns: None, fua, persists: Vec::new() }
+        Write { number, op: Op::Write, range, data, end_ns: None, failed: false, fua, persists: Vec::new() }
     }
 
     /// Returns the first and the last byte of a sector if these of the unflushed writes persist.
@@ -320,10 +322,14 @@ mod tests {
         let failed = cache.recent.iter().filter(|event| event.failed).map(|event| event.number);
         assert_eq!(failed.collect::<Vec<_>>(), [5]);
         cache.flush(6, 11);
-        cache.acknowledge(4, false, 12);
+        cache.acknowledge(4, true, 12);
         cache.acknowledge(6, false, 13);
         assert_eq!(found(&mut cache, 0, &[false]), (2, 2));
         assert_eq!(cache.sectors.len(), 1);
+        assert_eq!(
+            cache.writes.iter().map(|write| (write.number, write.failed)).collect::<Vec<_>>(),
+            [(4, true)]
+        );
     }
 
     #[test]

@@ -1,79 +1,113 @@
 //! When a request of a recording is sent on another device (`workload.replay = "dependent"`).
 //!
-//! A program sends a request once what it waits for has completed and it has thought. A recording does not say what
-//! that was, but it says how many requests had completed by then. So a request waits until as many of its stream have
-//! completed here, and then for the time that its sender took since the last of those completions. A client that keeps
-//! a fixed number under way does so here too, and one that waits for all it has sent waits for all of them. On the
-//! device of the recording, every request is sent when it was recorded.
+//! A program sends a request once another of its own has completed and it has thought. A recording does not say which
+//! program a request is of, but it says which requests of its stream had completed and were not yet continued by a later
+//! one. A request continues the one of them that had been idle for longest, as workers that think for about as long as
+//! each other do; if there is none, several were sent at once, and it follows the last that had completed. It is sent
+//! when that one has completed here, after the pause of the recording. A client with one thread is busy with others for
+//! most of that pause. So once the last that had completed has done so here too, the request is sent as soon after the two
+//! of them as it was after the last.
 //!
-//! `hfplayer` (Haghdoost et al., "On the Accuracy and Scalability of Intensive I/O Workload Replay", FAST 2017) has the
-//! same end; it speculates which request depends on which. DEVIATIONS.md says why this rule only counts.
+//! Not every completion has a request that continues it: `fsync` waits for many writes and goes on with one. So a write
+//! or a trim that came before a flush is forgotten when that has completed; so is any request that was idle while
+//! [`ROUNDS`] others were sent and completed, and the one that was idle for longest of more than [`MOST`].
+//!
+//! On the device of the recording, every request is sent when it was recorded. `hfplayer` (Haghdoost et al., "On the
+//! Accuracy and Scalability of Intensive I/O Workload Replay", FAST 2017) has the same end; it speculates which request
+//! depends on which by its kind and its address. DEVIATIONS.md says what else was tried.
 
 use crate::clock::NEVER;
 use crate::util::{NONE, Slab};
-use crate::workload::Record;
+use crate::workload::{Op, Record};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// The requests that have been read but not sent, and the completions that those wait for.
-#[derive(Default)]
+/// Number of requests that are sent and complete while another is idle, before that counts as idle no longer.
+const ROUNDS: u8 = 4;
+/// Largest number of requests of a stream that count as idle.
+const MOST: usize = 32;
+
+/// The requests that have been read but not sent, and those that they wait for.
 pub struct Dependence {
-    /// By stream.
-    chains: Vec<Chain>,
-    slots: Slab<Slot>,
-    /// For each stream whose next request waits for no completion any more: when that is due, ns, the number of the
-    /// request in the recording, and the stream. The earliest is the greatest.
-    due: BinaryHeap<Reverse<(u64, u64, u16)>>,
+    /// By number.
+    streams: Vec<Stream>,
+    links: Slab<Link>,
+    /// The requests whose predecessor has completed: when each is due, ns, its number in the recording, and its id. The
+    /// earliest is the greatest, and is valid; behind it, a time that is not its link's is none any more.
+    due: BinaryHeap<Reverse<(u64, u64, u32)>>,
     read: u64,
     waiting: usize,
 }
 
-/// The requests of a stream.
-struct Chain {
-    /// Recorded completions after the arrival of the request that is next, the earliest first: the time, ns, and
-    /// whether it is that of its own arrival.
-    later: BinaryHeap<Reverse<(u64, bool)>>,
-    /// Number of completions before that arrival, and the last of them, ns; at the start, both are 0.
-    before: u64,
-    recorded_ns: u64,
-    /// Number of completions here, up to as many, and the last of them, ns.
-    passed: u64,
-    here_ns: u64,
-    /// Completions here that are more than those, ns.
-    more: VecDeque<u64>,
-    /// When the previous request was sent, ns, or the next one was read: a stream keeps its order.
-    sent_ns: u64,
-    /// The first and the last of the requests that have not been sent.
-    first: u32,
+/// What had been recorded of a stream by the arrival of the request that was read last.
+struct Stream {
+    /// Completions after that arrival, the earliest first: the time, ns, whether it is that of its own arrival, the
+    /// number of the request, and its id.
+    later: BinaryHeap<Reverse<(u64, bool, u64, u32)>>,
+    /// The requests that had completed and may be continued, in order of their completion.
+    idle: VecDeque<Idle>,
+    /// The request that had completed last.
     last: u32,
+    /// Number of the request that was read last.
+    read: u64,
 }
 
-/// A request that has not been sent.
-#[derive(Clone, Copy)]
-struct Slot {
-    record: Record,
+/// A request that had completed and that none has continued.
+struct Idle {
+    id: u32,
+    /// Whether a flush waits for it.
+    dirty: bool,
+    /// Number of requests that have been sent and have completed since.
+    rounds: u8,
+    /// Its number in the recording, and that of the request of its stream that was sent last when it became idle.
     number: u64,
-    /// The slot behind it in its stream.
-    next: u32,
+    since: u64,
 }
 
-impl Default for Chain {
-    fn default() -> Chain {
-        Chain {
-            later: BinaryHeap::new(),
-            before: 0,
-            recorded_ns: 0,
-            passed: 0,
-            here_ns: 0,
-            more: VecDeque::new(),
-            sent_ns: 0,
-            first: NONE,
-            last: NONE,
-        }
+/// A request.
+struct Link {
+    record: Record,
+    /// Its number in the recording.
+    number: u64,
+    /// When it has completed here, ns; [`NEVER`] before.
+    here_ns: u64,
+    /// When it is due, ns; [`NEVER`] before its predecessor has completed here, and once it has been sent.
+    due_ns: u64,
+    /// Time between the last completion before its arrival and that, ns.
+    rest_ns: u64,
+    /// Whether the request that had completed last has completed here.
+    follows: bool,
+    /// The first of the requests that wait for it, and the next of those that wait for the same: twice the id, and 1
+    /// more if for that request this one is not the predecessor but had completed last. [`NONE`]: there is none.
+    first: u32,
+    next: [u32; 2],
+    /// The next in the circle of those that complete as one here.
+    merged: u32,
+    /// Number of places that name it: it has not completed here; it is in `later` or `idle`; it is the last of its
+    /// stream; it waits for the last.
+    uses: u8,
+}
+
+impl Default for Stream {
+    fn default() -> Stream {
+        Stream { later: BinaryHeap::new(), idle: VecDeque::with_capacity(MOST + 1), last: NONE, read: 0 }
     }
 }
 
 impl Dependence {
+    /// Makes a rule for up to this many requests that wait.
+    pub fn new(most: usize) -> Dependence {
+        Dependence {
+            streams: Vec::new(),
+            // Those under way, here or in the recording, have a link too.
+            links: Slab::with_capacity(2 * most),
+            // Each may have been due later at first.
+            due: BinaryHeap::with_capacity(2 * most),
+            read: 0,
+            waiting: 0,
+        }
+    }
+
     /// Returns the number of requests that have been read but not sent.
     pub fn waiting(&self) -> usize {
         self.waiting
@@ -81,21 +115,59 @@ impl Dependence {
 
     /// Adds the next request of the recording, which is read now: it cannot have been sent before.
     pub fn push(&mut self, record: Record, now_ns: u64) {
-        let stream = record.stream;
+        let (at, known) = (usize::from(record.stream), record.latency_ns != Record::UNKNOWN);
         self.read += 1;
         self.waiting += 1;
-        let slot = self.slots.insert(Slot { record, number: self.read, next: NONE });
-        if self.chains.len() <= usize::from(stream) {
-            self.chains.resize_with(usize::from(stream) + 1, Chain::default);
+        let number = self.read;
+        if self.streams.len() <= at {
+            self.streams.resize_with(at + 1, Stream::default);
         }
-        let chain = &mut self.chains[usize::from(stream)];
-        let last = std::mem::replace(&mut chain.last, slot);
-        if last == NONE {
-            (chain.first, chain.sent_ns) = (slot, chain.sent_ns.max(now_ns));
-            self.consider(stream);
+        let stream = &mut self.streams[at];
+        let before = stream.continued(record.time_ns, &mut self.links);
+        let last = stream.last;
+        stream.read = number;
+        let id = self.links.insert(Link::of(record, number));
+        let link = &mut self.links[id];
+        link.merged = id;
+        if known {
+            link.uses += 1;
+            stream.later.push(Reverse((link.recorded_ns(), record.latency_ns == 0, number, id)));
+        }
+        if before == NONE {
+            self.schedule(id, record.time_ns.max(now_ns));
         } else {
-            self.slots[last].next = slot;
+            self.await_both(id, (before, last), now_ns);
         }
+    }
+
+    /// Lets a request wait for its predecessor, and for the one that had completed last; uses the former once less.
+    fn await_both(&mut self, id: u32, (before, last): (u32, u32), now_ns: u64) {
+        let time_ns = self.links[id].record.time_ns;
+        let (before_ns, last_ns) = (self.links[before].here_ns, self.links[last].here_ns);
+        let pause_ns = time_ns - self.links[before].recorded_ns();
+        let rest_ns = time_ns - self.links[last].recorded_ns();
+        self.links[id].rest_ns = rest_ns;
+        self.links[id].follows = before == last || last_ns != NEVER;
+        if !self.links[id].follows {
+            self.links[id].uses += 1;
+            self.links[id].next[1] = std::mem::replace(&mut self.links[last].first, 2 * id + 1);
+        }
+        if before_ns == NEVER {
+            self.links[id].next[0] = std::mem::replace(&mut self.links[before].first, 2 * id);
+        } else {
+            let whole_ns = before_ns.saturating_add(pause_ns);
+            // If the last has not completed, its time is the latest there is.
+            let due_ns = whole_ns.min(before_ns.max(last_ns).saturating_add(rest_ns));
+            self.schedule(id, due_ns.max(now_ns));
+        }
+        release(before, &mut self.links);
+    }
+
+    /// Sets when a request is due.
+    fn schedule(&mut self, id: u32, due_ns: u64) {
+        let link = &mut self.links[id];
+        link.due_ns = due_ns;
+        self.due.push(Reverse((due_ns, link.number, id)));
     }
 
     /// Returns when the next request is sent, ns; [`NEVER`] if there is none, or if all wait for completions.
@@ -104,80 +176,156 @@ impl Dependence {
         self.due.peek().map_or(NEVER, |&Reverse((due_ns, ..))| due_ns)
     }
 
-    /// Returns the next request, if one waits for no completion any more.
+    /// Returns the next request, if one is due at some time.
     #[inline]
     pub fn next(&self) -> Option<&Record> {
-        let &Reverse((.., stream)) = self.due.peek()?;
-        Some(&self.slots[self.chains[usize::from(stream)].first].record)
+        self.due.peek().map(|&Reverse((.., id))| &self.links[id].record)
     }
 
-    /// Sends the next request, which waits for no completion any more.
-    pub fn send(&mut self) {
-        let Some(Reverse((due_ns, _, stream))) = self.due.pop() else { return };
-        let chain = &mut self.chains[usize::from(stream)];
-        // A copy of the whole record would be made for every request.
-        let Slot { record: Record { time_ns, latency_ns, .. }, next, .. } = self.slots[chain.first];
-        self.slots.release(chain.first);
+    /// Sends the next request, of which it is known when it is due; returns its id, or [`NONE`] if its completion was
+    /// not recorded.
+    pub fn send(&mut self) -> u32 {
+        let Some(Reverse((.., id))) = self.due.pop() else { return NONE };
         self.waiting -= 1;
-        (chain.sent_ns, chain.first) = (due_ns, next);
-        if next == NONE {
-            chain.last = NONE;
+        self.links[id].due_ns = NEVER;
+        while let Some(&Reverse((due_ns, number, other))) = self.due.peek()
+            && (due_ns, number) != (self.links[other].due_ns, self.links[other].number)
+        {
+            self.due.pop();
         }
-        if latency_ns != Record::UNKNOWN {
-            chain.later.push(Reverse((time_ns.saturating_add(latency_ns), latency_ns == 0)));
+        if self.links[id].record.latency_ns != Record::UNKNOWN {
+            return id;
         }
-        self.consider(stream);
+        release(id, &mut self.links);
+        NONE
     }
 
     /// Drops the requests that have not been sent.
     pub fn end(&mut self) {
         self.due.clear();
         self.waiting = 0;
-        for chain in &mut self.chains {
-            (chain.first, chain.last) = (NONE, NONE);
-        }
     }
 
-    /// Notes that a request of a stream, whose completion was recorded, completes now.
+    /// Notes that requests that were sent have become one; returns its id.
+    pub fn merge(&mut self, one: u32, other: u32) -> u32 {
+        if one == NONE || other == NONE {
+            return if one == NONE { other } else { one };
+        }
+        let next = self.links[one].merged;
+        self.links[one].merged = std::mem::replace(&mut self.links[other].merged, next);
+        one
+    }
+
+    /// Notes that a request that was sent completes now, with those that have become one with it.
     #[inline]
-    pub fn complete(&mut self, stream: u16, now_ns: u64) {
-        let chain = &mut self.chains[usize::from(stream)];
-        if chain.passed == chain.before {
-            return chain.more.push_back(now_ns);
+    pub fn complete(&mut self, id: u32, now_ns: u64) {
+        let mut at = self.complete_one(id, now_ns);
+        while at != id {
+            at = self.complete_one(at, now_ns);
         }
-        (chain.passed, chain.here_ns) = (chain.passed + 1, now_ns);
-        self.schedule(stream);
     }
 
-    /// Finds what the next request of a stream waits for.
-    fn consider(&mut self, stream: u16) {
-        let chain = &mut self.chains[usize::from(stream)];
-        if chain.first == NONE {
-            return;
+    /// Notes that a request completes now; returns the next one of its circle.
+    fn complete_one(&mut self, id: u32, now_ns: u64) -> u32 {
+        let link = &mut self.links[id];
+        link.here_ns = now_ns;
+        let (merged, recorded_ns) = (link.merged, link.recorded_ns());
+        let mut waits = std::mem::replace(&mut link.first, NONE);
+        while waits != NONE {
+            let (other, last) = (waits / 2, waits % 2 == 1);
+            let Link { record: Record { time_ns, .. }, due_ns, rest_ns, follows, next, .. } =
+                self.links[other];
+            waits = next[usize::from(last)];
+            let pause_ns = if last || follows { rest_ns } else { time_ns - recorded_ns };
+            let then_ns = now_ns.saturating_add(pause_ns);
+            // Requests that have been dropped are still in the list.
+            let sooner = !last || due_ns != NEVER && then_ns < due_ns;
+            if sooner && self.waiting > 0 {
+                self.schedule(other, then_ns);
+            }
+            if last {
+                self.links[other].follows = true;
+                release(other, &mut self.links);
+            }
         }
-        let arrival_ns = self.slots[chain.first].record.time_ns;
+        release(id, &mut self.links);
+        merged
+    }
+}
+
+impl Link {
+    /// Makes the link of a request that has been read, and that nothing else names.
+    fn of(record: Record, number: u64) -> Link {
+        Link {
+            record,
+            number,
+            here_ns: NEVER,
+            due_ns: NEVER,
+            rest_ns: 0,
+            follows: false,
+            first: NONE,
+            next: [NONE; 2],
+            merged: NONE,
+            uses: 1,
+        }
+    }
+
+    /// Returns when it completed in the recording, ns.
+    fn recorded_ns(&self) -> u64 {
+        self.record.time_ns.saturating_add(self.record.latency_ns)
+    }
+}
+
+impl Stream {
+    /// Returns the request that one which arrives at this time continues, used once more; [`NONE`] if none had completed.
+    fn continued(&mut self, arrival_ns: u64, links: &mut Slab<Link>) -> u32 {
         // A request does not wait for one that arrived and completed at its own arrival: they were sent together.
-        while let Some(&Reverse((complete_ns, at_arrival))) = chain.later.peek()
+        while let Some(&Reverse((complete_ns, at_arrival, number, id))) = self.later.peek()
             && (complete_ns, at_arrival) <= (arrival_ns, false)
         {
-            chain.later.pop();
-            (chain.before, chain.recorded_ns) = (chain.before + 1, complete_ns);
+            self.later.pop();
+            self.forget(number, links[id].record.op, links);
+            let dirty = matches!(links[id].record.op, Op::Write | Op::Trim);
+            self.idle.push_back(Idle { id, dirty, rounds: 0, number, since: self.read });
+            if self.idle.len() > MOST
+                && let Some(first) = self.idle.pop_front()
+            {
+                release(first.id, links);
+            }
+            links[id].uses += 1;
+            let last = std::mem::replace(&mut self.last, id);
+            if last != NONE {
+                release(last, links);
+            }
         }
-        while chain.passed < chain.before
-            && let Some(now_ns) = chain.more.pop_front()
-        {
-            (chain.passed, chain.here_ns) = (chain.passed + 1, now_ns);
+        if let Some(idle) = self.idle.pop_front() {
+            return idle.id;
         }
-        self.schedule(stream);
+        if self.last != NONE {
+            links[self.last].uses += 1;
+        }
+        self.last
     }
 
-    /// Sets when the next request of a stream is sent, unless it waits for a completion.
-    fn schedule(&mut self, stream: u16) {
-        let chain = &self.chains[usize::from(stream)];
-        if chain.passed == chain.before && chain.first != NONE {
-            let Slot { record, number, .. } = &self.slots[chain.first];
-            let due_ns = chain.here_ns.saturating_add(record.time_ns - chain.recorded_ns);
-            self.due.push(Reverse((due_ns.max(chain.sent_ns), *number, stream)));
-        }
+    /// Forgets the idle requests that none will continue, now that the request with this number has completed.
+    fn forget(&mut self, number: u64, op: Op, links: &mut Slab<Link>) {
+        self.idle.retain_mut(|idle| {
+            idle.rounds += u8::from(idle.since < number);
+            let flushed = op == Op::Flush && idle.dirty && idle.number < number;
+            let stays = idle.rounds < ROUNDS && !flushed;
+            if !stays {
+                release(idle.id, links);
+            }
+            stays
+        });
+    }
+}
+
+/// Uses a request once less; its id is free when nothing uses it.
+#[inline]
+fn release(id: u32, links: &mut Slab<Link>) {
+    links[id].uses -= 1;
+    if links[id].uses == 0 {
+        links.release(id);
     }
 }

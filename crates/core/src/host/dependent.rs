@@ -1,21 +1,20 @@
-//! Requests of a recording as they arrive in dependent replay: each waits until as many have completed as had then.
+//! Requests of a recording as they arrive in dependent replay: each waits for the one that it continues.
 
 use super::dependence::Dependence;
 use super::replay::{beyond, late};
 use super::{Arrivals, Intake, LATEST_NS};
 use crate::host::settings::Settings;
 use crate::request::{Pool, Request};
+use crate::util::NONE;
 use crate::workload::{Record, Source, SourceError, SourceSummary};
 
-/// Number of requests that are read in advance where there are streams: no stream is ahead of another by more.
+/// Number of requests that are read in advance: no more of them wait.
 const AHEAD: usize = 4096;
 
 /// A recording's requests as they arrive.
 pub struct Dependent<'a> {
     source: &'a mut (dyn Source + Send),
     rule: Dependence,
-    /// Number of requests that are read in advance.
-    ahead: usize,
     /// Whether the source has ended or failed.
     over: bool,
     arrived: u64,
@@ -26,26 +25,23 @@ pub struct Dependent<'a> {
 }
 
 impl<'a> Dependent<'a> {
-    /// Makes the feed and reads the first records; `streams` says whether each stream has dependences of its own.
+    /// Makes the feed and reads the first records.
     ///
     /// # Errors
     /// The source's error.
     pub fn new(
         source: &'a mut (dyn Source + Send),
         settings: &Settings,
-        streams: bool,
     ) -> Result<Dependent<'a>, SourceError> {
-        let ahead = if streams && source.has_streams()? { AHEAD } else { 1 };
-        let (rule, intake) = (Dependence::default(), Intake::new(settings));
-        let mut feed =
-            Dependent { source, rule, ahead, over: false, arrived: 0, merged: 0, unknown: 0, intake };
+        let (rule, intake) = (Dependence::new(AHEAD), Intake::new(settings));
+        let mut feed = Dependent { source, rule, over: false, arrived: 0, merged: 0, unknown: 0, intake };
         feed.read(0)?;
         Ok(feed)
     }
 
     /// Reads in advance, now, as many records as may be.
     fn read(&mut self, now_ns: u64) -> Result<(), SourceError> {
-        while !self.over && self.rule.waiting() < self.ahead {
+        while !self.over && self.rule.waiting() < AHEAD {
             match self.source.next() {
                 Ok(Some(record)) if record.time_ns > LATEST_NS => return Err(late(self.source, &record)),
                 Ok(Some(record)) => {
@@ -79,10 +75,8 @@ impl<'a> Dependent<'a> {
         let record = self.rule.next().expect("one arrives");
         let request = self.intake.request(number, arrival_ns, record);
         let mut request = request.ok_or_else(|| beyond(self.source, record, self.intake.user_bytes))?;
-        // The number of completions that it counts for: those of others are added as they become part of it.
-        request.tag = u32::from(record.latency_ns != Record::UNKNOWN);
+        request.tag = self.rule.send();
         let id = pool.insert(request);
-        self.rule.send();
         self.arrived += 1;
         self.read(arrival_ns)?;
         Ok(id)
@@ -129,11 +123,13 @@ impl Arrivals for Dependent<'_> {
 
     fn merged(&mut self, pending: &mut Request, taken: &Request) {
         self.merged += 1;
-        pending.tag += taken.tag;
+        pending.tag = self.rule.merge(pending.tag, taken.tag);
     }
 
     #[inline]
     fn completed(&mut self, now_ns: u64, request: &Request) {
-        (0..request.tag).for_each(|_| self.rule.complete(request.pages.stream, now_ns));
+        if request.tag != NONE {
+            self.rule.complete(request.tag, now_ns);
+        }
     }
 }

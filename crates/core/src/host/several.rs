@@ -143,7 +143,7 @@ fn of_source<'a>(
 ) -> Result<Requests<'a>, SourceError> {
     let (replay, own) = (tenant.workload.replay, &tenant.own);
     if replay == Replay::Dependent {
-        return Ok(Requests::Dependent(Box::new(Dependent::new(source, settings, false)?)));
+        return Ok(Requests::Dependent(Box::new(Dependent::new(source, settings)?)));
     }
     let depth = own.queue_depth.unwrap_or(settings.host.queue_depth);
     Ok(Requests::Replayed(Replayed::of_tenant(source, settings, (replay, depth, own.start_ns))?))

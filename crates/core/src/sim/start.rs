@@ -91,7 +91,7 @@ impl<'a> Simulation<'a> {
         source: &'a mut (dyn Source + Send),
     ) -> Result<Simulation<'a>, SourceError> {
         let feed = match settings.workload.replay {
-            Replay::Dependent => Feed::Dependent(Box::new(Dependent::new(source, settings, true)?)),
+            Replay::Dependent => Feed::Dependent(Box::new(Dependent::new(source, settings)?)),
             Replay::Open | Replay::Closed => Feed::Replayed(Replayed::new(source, settings)?),
         };
         let host = Host::new(settings, &prepared.ftl, false);

@@ -28,7 +28,7 @@ section! {
         /// What a stream of a trace is; process and volume need a layout whose lines name one.
         streams: StreamsOf = "workload.streams", "layout";
         /// Whether requests arrive at their recorded times (open), host.queue_depth of them are kept outstanding
-        /// (closed), or each waits until as many have completed as had when it was recorded (dependent).
+        /// (closed), or each waits for the one that it continues (dependent).
         replay: Replay = "workload.replay", "open";
         /// Whose requests these are; several loads at once are tenants of their own ([tenant.NAME]).
         tenants: By = "workload.tenants", "none";
@@ -84,8 +84,8 @@ choice! {
         Open = "open",
         /// host.queue_depth requests are kept outstanding; recorded times are ignored
         Closed = "closed",
-        /// a request waits until as many of its stream have completed as had when it was recorded, and for the time that
-        /// its sender took since then; needs a trace with completions
+        /// a request waits for the one of its stream that it continues, and for the time that its sender took since then;
+        /// needs a trace with completions
         Dependent = "dependent",
     }
 }

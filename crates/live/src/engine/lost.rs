@@ -81,7 +81,7 @@ impl Engine {
         };
         let data = data.cloned().unwrap_or_default();
         let fua = record.flags & Record::FUA != 0;
-        let write = Write { number, op, range, data, end_ns: None, fua, persists: Vec::new() };
+        let write = Write { number, op, range, data, end_ns: None, failed: false, fua, persists: Vec::new() };
         unflushed.write(write, time_ns, old);
     }
 
