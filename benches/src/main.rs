@@ -168,8 +168,8 @@ struct Uniform {
     left: u64,
     state: u64,
     pages: u64,
-    /// Whether the halves of the device are of two streams.
-    streams: bool,
+    /// The page from which on requests are of stream 1; those before it are of none.
+    second: u64,
 }
 
 impl Source for Uniform {
@@ -183,7 +183,7 @@ impl Source for Uniform {
         self.state ^= self.state << 17;
         let lpn = ((self.state >> 32) * self.pages) >> 32;
         let op = if (self.state & 0xFFFF) * 10 < 7 * 0x1_0000 { Op::Write } else { Op::Read };
-        let stream = if self.streams { u16::from(lpn * 2 >= self.pages) } else { 0 };
+        let stream = u16::from(lpn >= self.second);
         Ok(Some(Record { op, offset: lpn * 4096, size: 4096, stream, ..Record::FLUSH }))
     }
 }
@@ -204,8 +204,10 @@ fn peak_bytes() -> u64 {
 
 /// Makes the requests of every case.
 fn uniform(settings: &Settings, requests: u64) -> Uniform {
-    let streams = settings.ftl.placement.as_deref() == Some("stream");
-    Uniform { left: requests, state: 0x9E37_79B9_7F4A_7C15, pages: settings.user_pages(), streams }
+    let pages = settings.user_pages();
+    // Placed by stream, the halves of the device are of two streams.
+    let second = if settings.ftl.placement.as_deref() == Some("stream") { pages.div_ceil(2) } else { pages };
+    Uniform { left: requests, state: 0x9E37_79B9_7F4A_7C15, pages, second }
 }
 
 fn measure_limit(requests: u64, gibibytes: u64) {

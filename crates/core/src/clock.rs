@@ -78,18 +78,24 @@ impl Clock {
             self.end -= std::mem::take(&mut self.first);
         }
         let line = &mut self.due[self.first..=self.end];
-        let mut at = line.len() - 1;
-        if at > STEPS && line[at - STEPS] > due {
-            let to = line[..at].partition_point(|&other| other < due);
-            line.copy_within(to..at, to + 1);
-            at = to;
-        }
-        while at > 0 && line[at - 1] > due {
-            line[at] = line[at - 1];
-            at -= 1;
-        }
-        line[at] = due;
         self.end += 1;
+        let last = line.len() - 1;
+        if last > STEPS && line[last - STEPS] > due {
+            let to = line[..last].partition_point(|&other| other < due);
+            line.copy_within(to..last, to + 1);
+            line[to] = due;
+            return;
+        }
+        // From the back, so that no index is checked.
+        let Some((mut free, earlier)) = line.split_last_mut() else { return };
+        for other in earlier.iter_mut().rev() {
+            if *other <= due {
+                break;
+            }
+            *free = *other;
+            free = other;
+        }
+        *free = due;
     }
 }
 

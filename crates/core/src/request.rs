@@ -115,7 +115,7 @@ pub struct Mark {
 impl Mark {
     /// Whether any mark is set.
     pub fn any(self) -> bool {
-        self.coop | self.begin | self.end | self.pad | matches!(self.asks, Asks::Fua | Asks::Entries)
+        self.coop | self.begin | self.end | self.pad | (self.asks != Asks::Nothing)
     }
 
     /// Whether the request is a write that completes when it would survive a power cut.

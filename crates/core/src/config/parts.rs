@@ -6,6 +6,10 @@ macro_rules! method {
     ({ $($head:tt)* } $body:block) => { $($head)* $body };
 }
 
+/// Marks the path that calls it as rarely taken, so that its test comes first and is not merged into a jump by a table.
+#[cold]
+pub(crate) fn rare() {}
+
 /// A part that is in no frame: see [`registry`].
 pub type Itself<T> = T;
 
@@ -20,18 +24,32 @@ macro_rules! registry {
     (
         $(#[$about:meta])*
         pub enum $all:ident or $any:ident, for $key:literal;
+        $first:ident = $first_module:ident::$first_type:ident;
         $($variant:ident = $module:ident::$type:ident;)*
     ) => {
+        mod $first_module;
         $(mod $module;)*
 
+        // The first part, which most runs have, has a test of its own, which is cheaper than a jump by a table.
         macro_rules! with_part {
             ($part:expr, $name:ident => $body:expr, else $else:expr) => {
-                match $part { $($all::$variant($name) => $body,)* $all::Outside($name) => $else }
+                match $part {
+                    $all::$first($name) => $body,
+                    $($all::$variant($name) => {
+                        $crate::config::parts::rare();
+                        $body
+                    })*
+                    $all::Outside($name) => {
+                        $crate::config::parts::rare();
+                        $else
+                    }
+                }
             };
         }
 
         $crate::config::parts::registry! {
-            @list [$(#[$about])*] $all $key [Outside(Box<dyn $any>)] $($variant $module [$module::$type])*
+            @list [$(#[$about])*] $all $key [Outside(Box<dyn $any>)]
+            $first $first_module [$first_module::$first_type] $($variant $module [$module::$type])*
         }
     };
     (

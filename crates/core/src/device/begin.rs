@@ -28,9 +28,9 @@ impl Device {
         }
     }
 
-    /// Issues a request: runs it through the FTL, and starts its steps.
-    #[inline(always)] // called in one place, for every request
-    pub(super) fn begin(
+    /// Issues a request: runs it through the FTL, and starts its steps. `APART` says whether more may be done for it.
+    #[inline(always)] // for every request
+    pub(super) fn begin<const APART: bool>(
         &mut self,
         id: u32,
         now_ns: u64,
@@ -40,7 +40,8 @@ impl Device {
         done: &mut Vec<u32>,
     ) {
         work.clear();
-        if self.attended {
+        let attended = APART && self.attended;
+        if attended {
             work.set_now(now_ns);
             if pool[id].mark.reads_map() {
                 return self.begin_hand_out(id, now_ns, pool, ftl, work, done);
@@ -64,13 +65,17 @@ impl Device {
         let misses = if request.mark.any() {
             marked(ftl, op, pages, (request.mark, self.entries_of(id, request, pages)), work)
         } else {
-            serve(ftl, op, pages, None, work)
+            match op {
+                Op::Read => ftl.read(pages, work),
+                Op::Write => ftl.write(pages, work),
+                Op::Trim | Op::Flush => serve(ftl, op, pages, (Mark::default(), &[]), work),
+            }
         };
         if ftl.is_read_only() {
             request.failed = self.turned_read_only(now_ns, ftl);
         }
         request.misses = misses;
-        if self.attended {
+        if attended {
             request.failed |= work.take_failure() && op == Op::Read;
         }
         request.device.steps_left = work.steps().len() as u32;
@@ -81,9 +86,10 @@ impl Device {
         }
     }
 
-    /// Issues a request, charges the flash's work to its stream, and notes whether mappings were read for it.
-    #[inline(never)] // keeps the path short where there are no tenants, and the host holds no entries
-    pub(super) fn begin_noted(
+    /// Issues a request for which more may be done: where tenants are told apart or the host holds entries, charges the
+    /// flash's work to its stream, and notes whether mappings were read for it.
+    #[inline(never)] // keeps the path of all other requests short
+    pub(super) fn begin_attended(
         &mut self,
         id: u32,
         now_ns: u64,
@@ -92,13 +98,15 @@ impl Device {
         work: &mut Work,
         done: &mut Vec<u32>,
     ) {
-        let stream = pool[id].pages.stream;
         debug_assert!(self.ledger.as_ref().is_none_or(|ledger| ledger.is_current(work.counts())));
         let mapped = work.counts().reads[Cause::Map];
-        self.begin(id, now_ns, pool, ftl, work, done);
-        // The entries that the host reads belong to nobody.
-        self.charge((!pool[id].mark.reads_map()).then_some(stream), work);
-        pool[id].host.fetched |= work.counts().reads[Cause::Map] > mapped;
+        self.begin::<true>(id, now_ns, pool, ftl, work, done);
+        if self.noted {
+            let request = &mut pool[id];
+            request.host.fetched |= work.counts().reads[Cause::Map] > mapped;
+            // The entries that the host reads belong to nobody.
+            self.charge((!request.mark.reads_map()).then_some(request.pages.stream), work);
+        }
     }
 
     /// Charges the work since the last call to a stream or to nobody, if tenants are told apart.
@@ -184,7 +192,7 @@ impl Device {
             } else {
                 self.tell((id, request), part, now_ns, ftl);
                 let entries = self.entries_of(id, request, part);
-                misses += serve(ftl, Op::Read, part, Some((request.mark, entries)), work);
+                misses += serve(ftl, Op::Read, part, (request.mark, entries), work);
             }
             at += count;
         }
@@ -227,7 +235,7 @@ impl Device {
                 }
                 _ => {
                     let entries = self.entries_of(id, &pool[id], issuing);
-                    serve(ftl, op, issuing, Some((mark, entries)), work)
+                    serve(ftl, op, issuing, (mark, entries), work)
                 }
             };
             pool[id].misses += misses;
@@ -277,7 +285,7 @@ fn marked(
     if mark.begin {
         ftl.coop_issue(block, work);
     }
-    let misses = serve(ftl, op, pages, Some((mark, entries)), work);
+    let misses = serve(ftl, op, pages, (mark, entries), work);
     if mark.end {
         ftl.coop_complete(block, work);
     }
@@ -286,22 +294,20 @@ fn marked(
 
 /// Runs a request through the FTL, with its mark and the entries that it carries; returns the number of its
 /// mapping-cache misses.
-#[inline(always)] // for every request
+#[inline(never)] // keeps the path of reads and writes without marks short
 fn serve(
     ftl: &mut impl Running,
     op: Op,
     pages: Pages,
-    mark: Option<(Mark, &[Entry])>,
+    (mark, entries): (Mark, &[Entry]),
     work: &mut Work,
 ) -> u32 {
-    match (op, mark) {
-        (Op::Read, None) => ftl.read(pages, work),
-        (Op::Read, Some((mark, []))) => ftl.read_marked(pages, mark, work),
-        (Op::Read, Some((mark, entries))) => ftl.read_with(pages, entries, mark, work),
-        (Op::Write, None) => ftl.write(pages, work),
-        (Op::Write, Some((mark, _))) => ftl.write_marked(pages, mark, work),
-        (Op::Trim, _) => ftl.trim(pages, work),
-        (Op::Flush, _) => {
+    match op {
+        Op::Read if entries.is_empty() => ftl.read_marked(pages, mark, work),
+        Op::Read => ftl.read_with(pages, entries, mark, work),
+        Op::Write => ftl.write_marked(pages, mark, work),
+        Op::Trim => ftl.trim(pages, work),
+        Op::Flush => {
             ftl.flush(work);
             0
         }

@@ -12,9 +12,15 @@ use crate::util::NONE;
 use crate::workload::Op;
 
 impl Device {
+    /// Whether requests that are handed over do not simply join the queue: [`Device::accept_apart`] takes them.
+    #[inline]
+    pub fn is_apart(&self) -> bool {
+        self.apart
+    }
+
     /// Takes a request where there is a controller or a write buffer, or the device is read-only.
     #[inline(never)] // keeps the path of all other requests short
-    pub(super) fn accept_apart(
+    pub fn accept_apart(
         &mut self,
         id: u32,
         now_ns: u64,

@@ -17,7 +17,7 @@ impl Device {
     /// From now on, takes entries that come with reads, up to `most` with each.
     pub fn take_entries(&mut self, most: u32) {
         self.entries = Some(Box::new(Entries::new(most)));
-        (self.attended, self.noted) = (true, true);
+        (self.apart, self.attended, self.noted) = (true, true, true);
     }
 
     /// Takes the entries that a read of this many pages carries, one for each of them.

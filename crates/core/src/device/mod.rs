@@ -67,7 +67,7 @@ pub struct Device {
     /// The write buffer, if there is one: it holds written pages until they are on flash.
     buffer: Option<Box<Buffer>>,
     /// Whether requests that are handed over do not simply join the queue, because there is a controller or a write
-    /// buffer, or because the device is read-only.
+    /// buffer, requests may carry mapping entries, or the device is read-only.
     apart: bool,
     /// Requests that the device holds and that have not issued.
     waiting: Waiting,
@@ -279,12 +279,9 @@ impl Device {
         }
     }
 
-    /// Takes a request from the host into the queue or to the controller; a request that is refused goes to `done`.
+    /// Takes a request from the host into the queue.
     #[inline]
-    pub fn accept(&mut self, id: u32, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
-        if self.apart {
-            return self.accept_apart(id, now_ns, pool, ftl, done);
-        }
+    pub fn accept(&mut self, id: u32, pool: &mut Pool, ftl: &impl Running) {
         self.held += 1;
         self.waiting.accept(id, pool, &self.array, ftl);
     }
@@ -322,12 +319,13 @@ impl Device {
         done: &mut Vec<u32>,
     ) {
         while let Some(id) = self.waiting.sched.next(&self.array, ftl, pool) {
-            if self.noted {
-                self.begin_noted(id, now_ns, pool, ftl, work, done);
-                continue;
-            }
             // Opaque; otherwise the compiler keeps addresses on the stack for a second round, which is rare.
-            std::hint::black_box(&mut *self).begin(id, now_ns, pool, ftl, work, done);
+            let device = std::hint::black_box(&mut *self);
+            if device.attended | device.noted {
+                device.begin_attended(id, now_ns, pool, ftl, work, done);
+            } else {
+                device.begin::<false>(id, now_ns, pool, ftl, work, done);
+            }
         }
         self.array.settle(now_ns);
     }

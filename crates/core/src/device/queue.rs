@@ -112,13 +112,21 @@ impl Waiting {
     /// Returns the LUNs of a request's pages under static allocation (VIOS, eq. (1)).
     #[inline]
     fn window(&self, pages: Pages, ftl: &impl Locate) -> Window {
-        if pages.pages == 0 || self.touch != Touch::Window {
+        if self.touch != Touch::Window {
+            return Window { first: 0, width: 0 };
+        }
+        if pages.pages == 1 {
+            return Window { first: ftl.home_lun(pages.first), width: 1 };
+        }
+        self.window_of_several(pages, ftl)
+    }
+
+    #[inline(never)] // keeps the path of a single page short
+    fn window_of_several(&self, pages: Pages, ftl: &impl Locate) -> Window {
+        if pages.pages == 0 {
             return Window { first: 0, width: 0 };
         }
         let first = ftl.home_lun(pages.first);
-        if pages.pages == 1 {
-            return Window { first, width: 1 };
-        }
         let last = pages.first + pages.pages - 1;
         let width = self.stripe.div(last) - self.stripe.div(pages.first) + 1;
         Window { first, width: width.min(self.chips()) }

@@ -63,8 +63,11 @@ impl Lane {
     /// Chooses the pending requests whose deadline has passed, if that is to be checked now; returns the first.
     #[inline]
     pub(super) fn late(&mut self, now_ns: u64, pool: &mut Pool) -> Option<u32> {
-        let due = std::mem::take(&mut self.deadlines_due);
-        if due { self.collect_expired(now_ns, pool) } else { None }
+        if !self.deadlines_due {
+            return None;
+        }
+        self.deadlines_due = false;
+        self.collect_expired(now_ns, pool)
     }
 
     /// Chooses every pending request that has waited for `host.deadline` or longer, oldest first; returns the first
@@ -115,10 +118,11 @@ impl Lane {
     /// Takes a request out of the pending queue.
     #[inline]
     pub(super) fn leave(&mut self, id: u32, pool: &mut Pool) {
-        if let Some(merging) = &mut self.merging {
-            merging.leave(id, pool);
-        }
         if self.aged {
+            // Where requests merge, their order is kept.
+            if let Some(merging) = &mut self.merging {
+                merging.leave(id, pool);
+            }
             self.ages.unlink(id, pool);
         }
         self.pending -= 1;

@@ -41,18 +41,22 @@ impl Host {
         self.held.as_ref().map_or(0, |held| usize::from(held.loads()))
     }
 
-    /// Returns the next request for the device, or a command that reads mapping entries, where the host holds any.
-    #[cold]
+    /// Returns the next request for the device, or a command that reads mapping entries, where tenants have queues of their
+    /// own, the scheduler works on whole flash blocks, or the host holds entries.
+    #[inline(never)] // keeps the path of all other hosts short
     pub(super) fn next_or_load(
         &mut self,
         now_ns: u64,
         arrivals: &mut impl Arrivals,
         device: &impl DeviceView,
     ) -> Result<Option<u32>, SourceError> {
+        if self.is_held() {
+            return Ok(None);
+        }
         if let Some(load) = self.begin_load(now_ns) {
             return Ok(Some(load));
         }
-        let id = self.take(now_ns, arrivals, device)?;
+        let id = self.take::<true>(now_ns, arrivals, device)?;
         if let Some(id) = id {
             self.lend_entries(id);
         }

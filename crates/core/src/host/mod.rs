@@ -44,10 +44,14 @@ use tenancy::Tenancy;
 pub struct Host {
     /// All requests in flight.
     pub pool: Pool,
+    /// Whether requests that complete are to be passed to [`Host::finish`] and [`Host::note_completed`].
+    pub follows: bool,
     needs: Needs,
     awareness: Awareness,
     /// The pending queue; where tenants have queues of their own, that of the tenant whose turn it is.
     lane: Box<Lane>,
+    /// Whether tenants have queues of their own, the scheduler works on whole blocks, or the host holds entries.
+    special: bool,
     /// What there is besides if tenants have queues of their own.
     tenancy: Option<Box<Tenancy>>,
     /// Whether requests may merge or be cut.
@@ -71,15 +75,18 @@ impl Host {
         let first = lane(depth);
         let tenancy = Tenancy::new(settings, Box::new(lane)).map(Box::new);
         let first = tenancy.as_ref().map_or(first, |tenancy| tenancy.first(depth));
+        let held = Held::new(settings, device.logical_pages());
         Host {
             pool: Pool::default(),
+            special: needs.blocks || tenancy.is_some() || held.is_some(),
             awareness: Awareness::new(settings.host.awareness, device),
+            follows: needs.blocks || needs.completions || held.is_some(),
             reshapes: needs.blocks || first.merging.is_some(),
             tenancy,
             lane: first,
             needs,
             blocks,
-            held: Held::new(settings, device.logical_pages()),
+            held,
         }
     }
 
@@ -146,25 +153,24 @@ impl Host {
         arrivals: &mut impl Arrivals,
         device: &impl DeviceView,
     ) -> Result<Option<u32>, SourceError> {
-        if self.is_held() || arrivals.holds(now_ns) {
+        if arrivals.holds(now_ns) {
             return Ok(None);
         }
-        if self.held.is_some() {
-            self.next_or_load(now_ns, arrivals, device)
-        } else {
-            self.take(now_ns, arrivals, device)
+        if self.special {
+            return self.next_or_load(now_ns, arrivals, device);
         }
+        self.take::<false>(now_ns, arrivals, device)
     }
 
-    /// Takes the next request for the device out of its queue.
+    /// Takes the next request for the device out of its queue; `SPECIAL` is [`Host::special`].
     #[inline(always)] // for every request
-    pub(super) fn take(
+    pub(super) fn take<const SPECIAL: bool>(
         &mut self,
         now_ns: u64,
         arrivals: &mut impl Arrivals,
         device: &impl DeviceView,
     ) -> Result<Option<u32>, SourceError> {
-        let id = if self.tenancy.is_some() {
+        let id = if SPECIAL && self.tenancy.is_some() {
             self.next_of_tenants(now_ns, arrivals, device)?
         } else if let Some(id) = self.lane.chosen.pop(&mut self.pool) {
             Some(id)
@@ -178,14 +184,14 @@ impl Host {
         if self.needs.hits {
             self.awareness.dispatched(request.pages);
         }
-        if self.needs.blocks {
+        if SPECIAL && self.needs.blocks {
             self.blocks.handed_over(id, &mut self.pool);
         }
         Ok(Some(id))
     }
 
     /// Returns the next request for the device, where tenants have queues of their own.
-    #[inline(never)] // keeps the path of a single queue short
+    #[inline(always)] // called in one place
     fn next_of_tenants(
         &mut self,
         now_ns: u64,

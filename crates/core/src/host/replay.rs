@@ -111,23 +111,27 @@ impl<'a> Replayed<'a> {
     /// Reads the next record.
     #[inline(always)] // for every request
     fn fetch(&mut self) -> Result<(), SourceError> {
-        (self.ended, self.due_ns) = (true, NEVER);
-        if let Some(Record { time_ns, op, offset, size, line, flags, stream, .. }) = self.source.next()? {
-            // The fields are copied one by one: reading the record as a whole would have to wait for the stores.
-            (self.next.time_ns, self.next.op) = (time_ns, op);
-            (self.next.flags, self.next.stream) = (flags, stream);
-            (self.next.offset, self.next.size, self.next.line) = (offset, size, line);
-            self.due_ns = match &mut self.closed {
-                None if time_ns > LATEST_NS => return Err(late(self.source, &self.next)),
-                None => time_ns,
-                Some((0, completions)) => completions.pop().unwrap_or(NEVER),
-                Some((at_start, _)) => {
-                    *at_start -= 1;
-                    self.start_ns
-                }
-            };
-            self.ended = false;
-        }
+        let record = self.source.next();
+        let Ok(Some(Record { time_ns, op, offset, size, line, flags, stream, .. })) = record else {
+            self.end();
+            return record.map(|_| ());
+        };
+        // The fields are copied one by one: reading the record as a whole would have to wait for the stores.
+        (self.next.time_ns, self.next.op) = (time_ns, op);
+        (self.next.flags, self.next.stream) = (flags, stream);
+        (self.next.offset, self.next.size, self.next.line) = (offset, size, line);
+        self.due_ns = match &mut self.closed {
+            None if time_ns > LATEST_NS => {
+                self.end();
+                return Err(late(self.source, &self.next));
+            }
+            None => time_ns,
+            Some((0, completions)) => completions.pop().unwrap_or(NEVER),
+            Some((at_start, _)) => {
+                *at_start -= 1;
+                self.start_ns
+            }
+        };
         Ok(())
     }
 }
@@ -205,15 +209,15 @@ impl Arrivals for Replayed<'_> {
     /// Lets another request arrive now, in closed replay.
     #[inline]
     fn completed(&mut self, now_ns: u64, request: &Request) {
-        if let Some((_, completions)) = &mut self.closed {
+        let Some((_, completions)) = &mut self.closed else { return };
+        if request.tag > 0 {
             // One more request arrives for each request that became part of this one.
-            let mut others = request.tag;
-            if self.due_ns == NEVER && !self.ended {
-                self.due_ns = now_ns;
-            } else {
-                others += 1;
-            }
-            (0..others).for_each(|_| completions.push(now_ns));
+            completions.push_many(now_ns, request.tag);
+        }
+        if self.due_ns == NEVER && !self.ended {
+            self.due_ns = now_ns;
+        } else {
+            completions.push(now_ns);
         }
     }
 }

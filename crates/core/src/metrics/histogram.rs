@@ -3,12 +3,13 @@
 /// Sub-buckets per power of two: fio's layout (64), relative error of a bin's midpoint at most 1/128.
 const SUB_BITS: u32 = 6;
 const SUB: usize = 1 << SUB_BITS;
-const BINS: usize = (64 - SUB_BITS as usize + 1) * SUB;
+/// Number of bins: more than there are, and a power of two, so that no index needs to be checked.
+const BINS: usize = (64 * SUB).next_power_of_two();
 
 /// Counts of values, with exact count, sum, sum of squares, least and greatest.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    bins: Vec<u64>,
+    bins: Box<[u64; BINS]>,
     count: u64,
     sum: u128,
     squares: u128,
@@ -18,7 +19,7 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Histogram { bins: vec![0; BINS], count: 0, sum: 0, squares: 0, min: u64::MAX, max: 0 }
+        Histogram { bins: Box::new([0; BINS]), count: 0, sum: 0, squares: 0, min: u64::MAX, max: 0 }
     }
 }
 
@@ -49,7 +50,7 @@ impl Histogram {
     /// Counts a value `count` times.
     #[inline(always)] // for every request
     pub fn add_many(&mut self, value: u64, count: u64) {
-        self.bins[bin_of(value)] += count;
+        self.bins[bin_of(value) % BINS] += count;
         self.count += count;
         self.sum += u128::from(value) * u128::from(count);
         self.squares += u128::from(value) * u128::from(value) * u128::from(count);
@@ -64,7 +65,7 @@ impl Histogram {
 
     /// Counts all of another histogram's values.
     pub fn merge(&mut self, other: &Histogram) {
-        for (mine, theirs) in self.bins.iter_mut().zip(&other.bins) {
+        for (mine, theirs) in self.bins.iter_mut().zip(&*other.bins) {
             *mine += theirs;
         }
         self.count += other.count;

@@ -1,6 +1,7 @@
 //! The feed that supplies a simulation with requests.
 
 use crate::clock::NEVER;
+use crate::config::parts::rare;
 use crate::host::{Above, Arrivals, Dependent, Replayed, Several, Submitted};
 use crate::request::{Pool, Request};
 use crate::workload::{SourceError, SourceSummary};
@@ -27,6 +28,7 @@ macro_rules! on {
         if let Feed::Replayed($it) = $feed {
             $body
         } else {
+            rare();
             match $feed {
                 Feed::Replayed(_) => unreachable!("just tested"),
                 Feed::Submitted($it) => $body,
@@ -73,7 +75,7 @@ impl Arrivals for Feed<'_> {
 
     #[inline]
     fn holds(&self, now_ns: u64) -> bool {
-        on!(self, it => it.holds(now_ns))
+        if let Feed::Above(above) = self { above.holds(now_ns) } else { false }
     }
 
     #[inline(always)] // called in one place, for every request

@@ -3,8 +3,9 @@
 use std::hint::black_box;
 
 use super::{Completion, Feed, Observer, RunError, Simulation};
-use crate::ftl::{Ftl, Inspect, Police, with_ftl};
-use crate::host::Arrivals;
+use crate::device::Device;
+use crate::ftl::{Ftl, Inspect, Police, Running, with_ftl};
+use crate::host::{Arrivals, Host};
 use crate::metrics::Done;
 use crate::sim::{Activity, Handling};
 use crate::util::NONE;
@@ -151,10 +152,11 @@ impl Simulation<'_> {
         let Simulation { device, host, feed, ftl, done, now_ns, .. } = self;
         with_ftl!(ftl, ftl => {
             let Some(id) = host.next(*now_ns, feed, ftl)? else { return Ok(false) };
-            if host.holds_map() && host.pool[id].mark.has_entries() {
-                device.carry(id, host.pool[id].pages.pages, host.entries_of(id));
+            if device.is_apart() {
+                accept_apart(device, (id, host), *now_ns, ftl, done);
+            } else {
+                device.accept(id, &mut host.pool, ftl);
             }
-            device.accept(id, *now_ns, &mut host.pool, ftl, done);
         });
         Ok(true)
     }
@@ -199,27 +201,32 @@ impl Simulation<'_> {
             self.look(observer)?;
         }
         for index in 0..self.done.len() {
-            let id = self.done[index];
-            if self.host.holds_map() && self.complete_with_map(id) {
-                continue;
+            let mut id = self.done[index];
+            if self.host.follows {
+                let Some(whole) = self.finish(id) else { continue };
+                id = whole;
             }
-            let Some(id) = self.host.finish(id, self.now_ns) else { continue };
-            let checked = self.check.is_some().then(|| self.host.pool[id].pages);
             self.complete_one(id, observer);
-            if let Some(pages) = checked {
-                self.verify(pages)?;
+            if self.check.is_some() {
+                // A request that has been released stays readable.
+                self.verify(self.host.pool[id].pages)?;
             }
         }
         self.done.clear();
         Ok(())
     }
 
-    /// Notes a completion where the host holds mapping entries; returns whether it was that of a command which reads them,
-    /// and thus no request of the host's.
-    #[cold]
-    fn complete_with_map(&mut self, id: u32) -> bool {
-        self.device.forget_carried(id, &self.host.pool[id]);
-        self.host.note_completed(id, self.device.handed_out())
+    /// Notes a completion that the host follows; returns the workload's request that completes with it, if any, which a
+    /// command that reads mapping entries does not have.
+    #[inline(never)] // keeps the path of all other hosts short
+    fn finish(&mut self, id: u32) -> Option<u32> {
+        if self.host.holds_map() {
+            self.device.forget_carried(id, &self.host.pool[id]);
+            if self.host.note_completed(id, self.device.handed_out()) {
+                return None;
+            }
+        }
+        self.host.finish(id, self.now_ns)
     }
 
     /// Records and reports one completed request.
@@ -326,4 +333,19 @@ impl Simulation<'_> {
     fn broken(&self, fault: &str) -> RunError {
         RunError::Check(format!("{fault} (after {} requests, at {} ns)", self.completed, self.now_ns))
     }
+}
+
+/// Lets the device take a request where it does not simply join the queue, with the entries that it carries.
+#[inline(never)] // keeps the path of all other requests short
+fn accept_apart(
+    device: &mut Device,
+    (id, host): (u32, &mut Host),
+    now_ns: u64,
+    ftl: &impl Running,
+    done: &mut Vec<u32>,
+) {
+    if host.pool[id].mark.has_entries() {
+        device.carry(id, host.pool[id].pages.pages, host.entries_of(id));
+    }
+    device.accept_apart(id, now_ns, &mut host.pool, ftl, done);
 }

@@ -242,25 +242,24 @@ impl<'a> Simulation<'a> {
         self.seen.attended = self.seen.completions || self.check.is_some();
         self.seen.attended |= self.awake.is_some() || self.tenants.is_some();
         let most = self.seen.answered.saturating_add(observer.room());
-        let mut whole = true;
-        loop {
+        let last_ns = until_ns.min(NEVER - 1);
+        let whole = loop {
             if self.seen.answered >= most {
-                whole = false;
-                break;
+                break false;
             }
             let mut next_ns = self.due_ns();
             if self.extent.outlasts {
                 next_ns = self.due_with_own(next_ns, until_ns);
             }
-            if next_ns > until_ns || next_ns == NEVER {
-                break;
+            if next_ns > last_ns {
+                break true;
             }
             self.now_ns = self.now_ns.max(next_ns);
             self.instant(observer)?;
             if self.seen.reported_ns.is_some() {
                 self.tell_level(observer);
             }
-        }
+        };
         if self.seen.reported_ns.is_some() {
             self.tell_activity(observer);
         }

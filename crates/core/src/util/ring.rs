@@ -26,6 +26,12 @@ impl Ring {
         self.pushed += 1;
     }
 
+    /// Appends a time as often as `times` says.
+    #[cold]
+    pub fn push_many(&mut self, time: u64, times: u32) {
+        (0..times).for_each(|_| self.push(time));
+    }
+
     /// Removes the first time and returns it, if there is one.
     #[inline]
     pub fn pop(&mut self) -> Option<u64> {
@@ -58,6 +64,10 @@ mod tests {
             let mut model = VecDeque::new();
             for step in steps {
                 match step {
+                    Some(time) if time % 4 == 0 => {
+                        ring.push_many(time, time as u32 / 4);
+                        (0..time / 4).for_each(|_| model.push_back(time));
+                    }
                     Some(time) => {
                         ring.push(time);
                         model.push_back(time);

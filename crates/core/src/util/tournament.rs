@@ -88,7 +88,7 @@ impl Tournament {
 
     /// Plays a match between the winners of the two nodes below.
     fn play(&mut self, at: usize, now: u64, race: &impl Fn(u32, u32, u64) -> Race) {
-        let [left, right] = [self.nodes[2 * at], self.nodes[2 * at + 1]];
+        let [left, right] = self.nodes.as_chunks().0[at];
         let until = left.until.min(right.until);
         self.nodes[at] = if right.winner == NONE {
             Node { winner: left.winner, until }

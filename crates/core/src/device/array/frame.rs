@@ -34,6 +34,8 @@ pub(super) struct Frame {
     /// Busy time of each chip; empty if the busy times of the LUNs are enough.
     pub chips: Vec<Busy>,
     pub kept: Option<Box<Kept>>,
+    /// Whether the end of each part of a step is noted: busy times of chips are kept, or spans.
+    pub accounts: bool,
 }
 
 /// Time during which at least one thing is in progress.
@@ -81,6 +83,7 @@ impl Frame {
             active: 0,
             chips: vec![Busy::default(); chips as usize],
             kept: None,
+            accounts: chips > 0,
         }
     }
 

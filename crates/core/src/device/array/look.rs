@@ -7,6 +7,7 @@ impl Array {
     /// From now on, records finished activities as spans until they are taken; this requires steps to have labels.
     pub fn keep_spans(&mut self) {
         self.frame.kept.get_or_insert_default();
+        self.frame.accounts = true;
     }
 
     /// Takes out the recorded spans, in the order in which they ended. Spans of one LUN's cells do not overlap each

@@ -152,13 +152,12 @@ impl Array {
         self.frame.active += steps.len() as u32;
         for step in steps {
             let times = [step.in_ns, step.cell_ns, step.out_ns];
-            let slot = self.frame.steps.store(step, times, owner.0);
+            let (slot, waits) = self.frame.steps.store(step, times, owner.0);
             let lun = &mut self.luns[step.lun as usize];
             if lun.head == NONE {
                 lun.head = slot;
                 lun.tail = slot;
                 self.frame.busy.set(step.lun);
-                let waits = step.after != NONE || step.needs | step.settled != 0;
                 self.begin_step(step.lun, waits, times, now_ns);
             } else {
                 let tail = std::mem::replace(&mut lun.tail, slot);
@@ -326,7 +325,7 @@ impl Array {
     /// Ends the work of a LUN's cells or its use of the bus, according to its phase.
     #[inline]
     fn part_ends(&mut self, lun: u32, now_ns: u64) {
-        if !self.frame.chips.is_empty() || self.frame.kept.is_some() {
+        if self.frame.accounts {
             self.account(lun, now_ns);
         }
     }

@@ -122,7 +122,7 @@ impl Overlap {
         now_ns: u64,
     ) {
         for step in work.steps() {
-            let slot = frame.steps.store(step, [step.in_ns, step.cell_ns, step.out_ns], owner);
+            let (slot, _) = frame.steps.store(step, [step.in_ns, step.cell_ns, step.out_ns], owner);
             let extra = Extra { number: self.emitted, urgent, ..NO_EXTRA };
             if slot as usize >= self.extras.len() {
                 self.extras.resize(slot as usize + 1, extra);

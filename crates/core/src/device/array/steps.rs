@@ -85,24 +85,22 @@ impl Steps {
     }
 
     /// Stores the next step of the work, with its times on the bus, in the cells and on the bus again; returns its
-    /// slot. The times come separately because the fields have just been written one by one: reading two of them at
-    /// once would have to wait for the stores.
+    /// slot, and whether it may have to wait for other steps. The times come separately because the fields have just
+    /// been written one by one: reading two of them at once would have to wait for the stores.
     #[inline(always)] // called in two places, for every step
-    pub fn store(&mut self, step: &Step, [in_ns, cell_ns, out_ns]: [u64; 3], owner: u32) -> u32 {
+    pub fn store(&mut self, step: &Step, [in_ns, cell_ns, out_ns]: [u64; 3], owner: u32) -> (u32, bool) {
         let slot = self.free.pop().unwrap_or_else(|| self.grow(step));
         let queued = &mut self.steps[slot as usize];
         queued.step = Stored::of(step, [in_ns, cell_ns, out_ns]);
         (queued.owner, queued.behind, queued.waits, queued.awaited) = (owner, NONE, false, false);
         self.started.push(slot);
-        if step.after != NONE || step.needs | step.loads | step.settled != 0 {
-            self.link(slot, step);
-        }
-        slot
+        let linked = step.after != NONE || step.needs | step.loads | step.settled != 0;
+        (slot, linked && self.link(slot, step))
     }
 
-    /// Notes which steps a new step waits for, and that others may wait for its load.
+    /// Notes which steps a new step waits for, and that others may wait for its load; returns whether it may have to wait.
     #[inline(never)] // keeps the path of all other steps short
-    fn link(&mut self, slot: u32, step: &Step) {
+    fn link(&mut self, slot: u32, step: &Step) -> bool {
         // Steps of a chain come one after another, and their slots have not been used for long.
         memory::fetch(
             &self.steps,
@@ -119,13 +117,15 @@ impl Steps {
             Some(&(_, loading)) if step.needs != 0 => self.reference(loading),
             _ => NO_STEP,
         };
-        if after.0 & needs.0 != NONE || step.settled != 0 {
+        let waits = after.0 & needs.0 != NONE || step.settled != 0;
+        if waits {
             self.steps[slot as usize].waits = true;
             self.want(slot, [after, needs]);
         }
         if step.loads > 0 {
             self.loads.push((step.loads, slot));
         }
+        waits
     }
 
     /// Notes the steps that the one in a slot waits for.

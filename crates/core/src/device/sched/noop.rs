@@ -68,11 +68,25 @@ impl Noop {
     /// Whether a request may issue now, as far as its chips are concerned, while some chip is busy.
     #[inline(never)] // keeps the path of an idle device short
     pub(super) fn may_issue(&self, request: &Request, array: &Array, ftl: &(impl Locate + ?Sized)) -> bool {
+        // Most requests have one page, for which a loop costs more than the check.
+        match (request.op, request.pages.pages) {
+            (Op::Read, 1) => array.takes(ftl.read_lun(request.pages.first), true),
+            (Op::Write | Op::Trim, 1) if self.dynamic.is_none() => {
+                array.takes(ftl.write_lun(request.pages.first, 0), false)
+            }
+            _ => self.each_may_issue(request, array, ftl),
+        }
+    }
+
+    /// Whether each page of a request may issue now.
+    #[inline(never)] // keeps the path of a single page short
+    fn each_may_issue(&self, request: &Request, array: &Array, ftl: &(impl Locate + ?Sized)) -> bool {
         let first = request.pages.first;
+        let mut pages = 0..request.pages.pages;
         match request.op {
-            Op::Read => each(request, |page| array.takes(ftl.read_lun(first + page), true)),
+            Op::Read => pages.all(|page| array.takes(ftl.read_lun(first + page), true)),
             Op::Write | Op::Trim if self.dynamic.is_some() => self.any_is_idle(array),
-            Op::Write | Op::Trim => each(request, |page| array.takes(ftl.write_lun(first, page), false)),
+            Op::Write | Op::Trim => pages.all(|page| array.takes(ftl.write_lun(first, page), false)),
             Op::Flush => false,
         }
     }
@@ -80,15 +94,5 @@ impl Noop {
     #[cold]
     fn any_is_idle(&self, array: &Array) -> bool {
         self.dynamic.is_some_and(|chips| array.busy().count() < chips)
-    }
-}
-
-/// Whether a condition holds for each page of a request. Most requests have one page, for which a loop costs
-/// more than the check.
-#[inline(always)]
-fn each(request: &Request, holds: impl Fn(u32) -> bool) -> bool {
-    match request.pages.pages {
-        1 => holds(0),
-        pages => (0..pages).all(holds),
     }
 }

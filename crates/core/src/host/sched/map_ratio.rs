@@ -38,6 +38,18 @@ impl Line {
         self.requests.wrapping_mul(now.wrapping_add(self.cost_ns)).wrapping_sub(self.arrivals) as i64
     }
 
+    /// Returns by how much this batch's ratio is ahead of another's at time `now`, times both costs.
+    #[inline]
+    fn lead(&self, other: &Line, now: u64) -> i128 {
+        product(self.spent_ns(now), other.cost_ns) - product(other.spent_ns(now), self.cost_ns)
+    }
+
+    /// Returns whether this batch is ahead of another at time `now`.
+    fn leads(&self, other: &Line, now: u64) -> bool {
+        let lead = self.lead(other, now);
+        lead > 0 || lead == 0 && self.oldest < other.oldest
+    }
+
     /// Returns whether this batch is ahead of another at time `now`, and until when that is certain not to change.
     #[inline]
     fn against(&self, other: &Line, now: u64) -> Race {
@@ -47,8 +59,7 @@ impl Line {
             let first = lead > 0 || lead == 0 && self.oldest < other.oldest;
             return Race { first, until: u64::MAX };
         }
-        let product = |value: i64, ns: u64| i128::from(value) * i128::from(ns as i64);
-        let lead = product(self.spent_ns(now), other.cost_ns) - product(other.spent_ns(now), self.cost_ns);
+        let lead = self.lead(other, now);
         let gains =
             product(self.requests as i64, other.cost_ns) - product(other.requests as i64, self.cost_ns);
         let first = lead > 0 || lead == 0 && self.oldest < other.oldest;
@@ -56,16 +67,26 @@ impl Line {
         if loses <= 0 {
             return Race { first, until: u64::MAX };
         }
-        // A time that is too early is safe, so an estimate is enough; it takes less time than a division.
+        // A time that is too early is safe, so an estimate is enough; it takes less time than a division. The factor is
+        // below 1 by more than what rounding adds.
         let passes = float(lead) / float(loses) * (1.0 - 1e-9);
         Race { first, until: now.saturating_add((passes as u64).max(1)) }
     }
 }
 
-/// Returns a number, which is usually small, as floating point.
+fn product(value: i64, ns: u64) -> i128 {
+    i128::from(value) * i128::from(ns as i64)
+}
+
+/// Returns a number that is not negative as floating point, at most a part in 2^31 too small.
 #[inline]
 fn float(value: i128) -> f64 {
-    i64::try_from(value).map_or_else(|_| value as f64, |small| small as f64)
+    // The conversion of 128 bits is a function, that of 64 bits one instruction.
+    match (i64::try_from(value), i64::try_from(value >> 32)) {
+        (Ok(small), _) => small as f64,
+        (_, Ok(high)) => high as f64 * 4_294_967_296.0,
+        _ => value as f64,
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -126,7 +147,9 @@ impl MapRatio {
             (NONE, NONE) => None,
             (NONE, write) => Some((Half::Write, write)),
             (read, NONE) => Some((Half::Read, read)),
-            (read, write) if race(lines)(read, write, *chosen_ns).first => Some((Half::Read, read)),
+            (read, write) if lines[read as usize].leads(&lines[write as usize], *chosen_ns) => {
+                Some((Half::Read, read))
+            }
             (_, write) => Some((Half::Write, write)),
         }
     }
@@ -176,8 +199,7 @@ impl Scheduler for MapRatio {
             if (line.oldest, line.requests) != (job.oldest, job.requests.max(1)) {
                 return Err(format!("the ratio of the batch of request {} is not up to date", line.oldest));
             }
-            let leads =
-                best.is_none_or(|other: u32| line.against(&self.lines[other as usize], self.chosen_ns).first);
+            let leads = best.is_none_or(|other: u32| line.leads(&self.lines[other as usize], self.chosen_ns));
             best = if leads { Some(slot) } else { best };
             Ok(())
         })?;
