@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -294,6 +295,18 @@ def test_what_a_device_cannot_be_told(tmp_path: Path, cli: Cli) -> None:
             refused = cli("ctl", *words)
             assert refused.returncode == 2 and why in refused.stderr, refused.stderr
             assert "Traceback" not in refused.stderr
+
+
+def test_words_that_are_no_text_are_answered(tmp_path: Path) -> None:
+    """Regression: bytes that are not UTF-8 got no answer."""
+    with (
+        served(tmp_path, *DEVICES["page"], "--time", "free") as device,
+        socket.socket(socket.AF_UNIX) as control,
+    ):
+        control.connect(f"{device.path}.ctl")
+        control.sendall(b"st\xff\xfe\n")
+        answer = json.loads(b"".join(iter(lambda: control.recv(4096), b"")))
+        assert answer == {"error": "the command is not text in UTF-8"}
 
 
 def test_latencies_are_told_by_program(tmp_path: Path, cli: Cli) -> None:

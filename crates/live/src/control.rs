@@ -67,16 +67,17 @@ pub fn described(shared: &Shared, describe: &Describe) -> Value {
 pub fn serve(shared: &Shared, stream: &UnixStream, describe: &Describe) -> std::io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let mut line = String::new();
-    BufReader::new(stream.take(MOST_READ)).read_line(&mut line)?;
+    let mut line = Vec::new();
+    BufReader::new(stream.take(MOST_READ)).read_until(b'\n', &mut line)?;
     let long = line.len() as u64 > MOST_BYTES;
-    let answer = match line.trim_end() {
+    let answer = match std::str::from_utf8(&line).map(str::trim_end) {
         _ if long => {
             json!({ "error": format!("the command is longer than {MOST_BYTES} bytes: send it in parts") })
         }
-        "stats" => described(shared, describe),
-        "flush" => ask(shared, &[(Command::Flush, 0, 0)]),
-        "trim-all" => {
+        Err(_) => json!({ "error": "the command is not text in UTF-8" }),
+        Ok("stats") => described(shared, describe),
+        Ok("flush") => ask(shared, &[(Command::Flush, 0, 0)]),
+        Ok("trim-all") => {
             let size = shared.export.size;
             let trims: Vec<(Command, u64, u32)> = (0..size.div_ceil(TRIM_BYTES))
                 .map(|at| at * TRIM_BYTES)
@@ -84,11 +85,11 @@ pub fn serve(shared: &Shared, stream: &UnixStream, describe: &Describe) -> std::
                 .collect();
             ask(shared, &trims)
         }
-        "stop" => {
+        Ok("stop") => {
             shared.asked_to_stop.store(true, Ordering::Relaxed);
             json!({})
         }
-        other => match other
+        Ok(other) => match other
             .strip_prefix("cut")
             .map(|words| planned(words).and_then(|(after, seed)| cut(shared, after, seed)))
         {

@@ -9,7 +9,7 @@ use crate::util::NONE;
 use crate::workload::{Record, Source, SourceError, SourceSummary};
 
 /// Number of requests that are read in advance: no more of them wait.
-const AHEAD: usize = 4096;
+const AHEAD: usize = 1024;
 
 /// A recording's requests as they arrive.
 pub struct Dependent<'a> {
