@@ -181,6 +181,7 @@ soak-laws: | require-cargo
 soak-everything: | require-cargo
 	FTLAB_CAMPAIGN=20000 cargo test --locked --package ftlab-trace --test everything -- --nocapture
 	FTLAB_CAMPAIGN=50000 cargo test --locked --package ftlab-core --test forged_states -- --nocapture
+	FTLAB_CAMPAIGN=1 cargo test --locked --package ftlab-core --test allocations
 
 # Second implementations, on random cases, and closed forms on devices of 4,096 blocks.
 soak-oracle: $(VENV)/.built

@@ -1,11 +1,12 @@
 //! Shows that the suites can fail, with parts that are each wrong in one place.
 
-use ftlab_conformance::{SPACE, host_scheduler, placement, victims};
+use ftlab_conformance::{SPACE, host_scheduler, placement, side_by_side, victims};
 use ftlab_core::flash::Cause;
 use ftlab_core::ftl::gc::{self, Need, Own, Space, Victims, Xoshiro256PlusPlus};
 use ftlab_core::ftl::placement::{self, Page, Placement, Writable};
 use ftlab_core::host::sched::{self, Around, Decision, Keys, Needs, Scheduler};
 use ftlab_core::request::{Pool, Queue};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A scheduler in order of arrival, with a fault.
 #[derive(Debug)]
@@ -225,4 +226,23 @@ impl Placement for Fastest {
 fn a_speed_that_no_block_has() {
     placement::register::<Fastest>("fastest");
     placement("fastest");
+}
+
+/// Whichever thread takes it, each case is checked once, and a fault in one of them fails the test.
+#[test]
+fn a_fault_in_one_of_many_cases() {
+    let cases: Vec<usize> = (0..100).collect();
+    let checks: Vec<AtomicU32> = cases.iter().map(|_| AtomicU32::new(0)).collect();
+    for faulty in [0, 57, 99] {
+        let checked = std::panic::catch_unwind(|| {
+            side_by_side(&cases, |&case| {
+                checks[case].fetch_add(1, Ordering::Relaxed);
+                assert_ne!(case, faulty);
+            });
+        });
+        assert!(checked.is_err(), "{faulty}");
+    }
+    checks.iter().for_each(|seen| seen.store(0, Ordering::Relaxed));
+    side_by_side(&cases, |&case| _ = checks[case].fetch_add(1, Ordering::Relaxed));
+    assert!(checks.iter().all(|seen| seen.load(Ordering::Relaxed) == 1));
 }

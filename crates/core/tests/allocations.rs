@@ -173,9 +173,12 @@ const DEVICES: [(u32, u64, Replay, &str); 6] = [
 #[test]
 fn the_steady_state_allocates_nothing() {
     let long = std::env::var_os("FTLAB_CAMPAIGN").is_some();
+    let kinds = [page_mapped_both_ways(), hybrids()].concat();
+    let schedulers = schedulers(false);
+    assert!(kinds.len() >= DEVICES.len() && schedulers.len() >= DEVICES.len(), "each meets all devices");
     let mut cases = Vec::new();
-    for (at, kind) in page_mapped_both_ways().into_iter().chain(hybrids()).enumerate() {
-        for (turn, scheduler) in schedulers(false).into_iter().enumerate() {
+    for (at, kind) in kinds.into_iter().enumerate() {
+        for (turn, &scheduler) in schedulers.iter().enumerate() {
             let devices = DEVICES.into_iter().enumerate();
             let chosen = devices.filter(|&(device, _)| long || device == (at + turn) % DEVICES.len());
             cases.extend(chosen.map(|(_, device)| (kind, scheduler, device)));

@@ -1,5 +1,7 @@
 //! The file host in one program: its clients' programs, its file system, its page cache.
 
+use ftlab_conformance as common;
+
 mod clients;
 
 mod coop_host;
