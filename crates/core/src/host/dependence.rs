@@ -141,6 +141,7 @@ impl Dependence {
     }
 
     /// Lets a request wait for its predecessor, and for the one that had completed last; uses the former once less.
+    #[inline]
     fn await_both(&mut self, id: u32, (before, last): (u32, u32), now_ns: u64) {
         let time_ns = self.links[id].record.time_ns;
         let (before_ns, last_ns) = (self.links[before].here_ns, self.links[last].here_ns);
@@ -164,6 +165,7 @@ impl Dependence {
     }
 
     /// Sets when a request is due.
+    #[inline]
     fn schedule(&mut self, id: u32, due_ns: u64) {
         let link = &mut self.links[id];
         link.due_ns = due_ns;
@@ -255,6 +257,7 @@ impl Dependence {
 
 impl Link {
     /// Makes the link of a request that has been read, and that nothing else names.
+    #[inline(always)] // so that it is built in place
     fn of(record: Record, number: u64) -> Link {
         Link {
             record,
@@ -278,6 +281,7 @@ impl Link {
 
 impl Stream {
     /// Returns the request that one which arrives at this time continues, used once more; [`NONE`] if none had completed.
+    #[inline]
     fn continued(&mut self, arrival_ns: u64, links: &mut Slab<Link>) -> u32 {
         // A request does not wait for one that arrived and completed at its own arrival: they were sent together.
         while let Some(&Reverse((complete_ns, at_arrival, number, id))) = self.later.peek()
@@ -308,7 +312,11 @@ impl Stream {
     }
 
     /// Forgets the idle requests that none will continue, now that the request with this number has completed.
+    #[inline]
     fn forget(&mut self, number: u64, op: Op, links: &mut Slab<Link>) {
+        if self.idle.is_empty() {
+            return;
+        }
         self.idle.retain_mut(|idle| {
             idle.rounds += u8::from(idle.since < number);
             let flushed = op == Op::Flush && idle.dirty && idle.number < number;
