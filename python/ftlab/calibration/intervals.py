@@ -35,8 +35,8 @@ LEAST_POINTS = 5
 """From how many points, the nearest, an end is told at least."""
 LEAST_MOVE = 1e-3
 """The least move that is tried, as a share of a key's range."""
-DETERMINED = 1.5
-"""The greatest ratio of an interval's ends for which the rows count as determining a key."""
+DETERMINED = 1.1
+"""The greatest ratio of an interval's ends for which the rows count as determining a key: to within 5 %."""
 FOLLOWED = 1e-6
 """The damping with which the other keys follow a key that is moved."""
 
