@@ -19,7 +19,7 @@
 use crate::clock::NEVER;
 use crate::util::{NONE, Slab};
 use crate::workload::{Op, Record};
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// Number of requests that are sent and complete while another is idle, before that counts as idle no longer.
@@ -32,18 +32,18 @@ pub struct Dependence {
     /// By number.
     streams: Vec<Stream>,
     links: Slab<Link>,
-    /// The requests whose predecessor has completed: when each is due, ns, its number in the recording, and its id. The
-    /// earliest is the greatest, and is valid; behind it, a time that is not its link's is none any more.
-    due: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    /// The requests whose predecessor has completed, by when they are due and their numbers in the recording. The
+    /// first is valid; behind it, a time that is not its link's is none any more.
+    due: BinaryHeap<Sooner>,
     read: u64,
     waiting: usize,
 }
 
 /// What had been recorded of a stream by the arrival of the request that was read last.
 struct Stream {
-    /// Completions after that arrival, the earliest first: the time, ns, whether it is that of its own arrival, the
-    /// number of the request, and its id.
-    later: BinaryHeap<Reverse<(u64, bool, u64, u32)>>,
+    /// Completions after that arrival, by their times, whether those are of the own arrival too, and the requests'
+    /// numbers.
+    later: BinaryHeap<Sooner>,
     /// The requests that had completed and may be continued, in order of their completion.
     idle: VecDeque<Idle>,
     /// The request that had completed last.
@@ -51,6 +51,52 @@ struct Stream {
     /// Number of the request that was read last.
     read: u64,
 }
+
+/// An entry of a heap of requests; the one with the least key is the first.
+#[derive(Clone, Copy)]
+struct Sooner {
+    /// A time, ns, in the upper half, and below it what tells apart those of the same time: compared at once, without a
+    /// branch that cannot be foreseen.
+    key: u128,
+    id: u32,
+}
+
+impl Sooner {
+    fn new(time_ns: u64, then: u64, id: u32) -> Sooner {
+        Sooner { key: u128::from(time_ns) << 64 | u128::from(then), id }
+    }
+
+    fn time_ns(&self) -> u64 {
+        (self.key >> 64) as u64
+    }
+}
+
+impl Ord for Sooner {
+    #[inline]
+    fn cmp(&self, other: &Sooner) -> Ordering {
+        other.key.cmp(&self.key)
+    }
+}
+
+impl PartialOrd for Sooner {
+    #[inline]
+    fn partial_cmp(&self, other: &Sooner) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+
+    #[inline]
+    fn le(&self, other: &Sooner) -> bool {
+        other.key <= self.key
+    }
+}
+
+impl PartialEq for Sooner {
+    fn eq(&self, other: &Sooner) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Sooner {}
 
 /// A request that had completed and that none has continued.
 struct Idle {
@@ -131,7 +177,8 @@ impl Dependence {
         link.merged = id;
         if known {
             link.uses += 1;
-            stream.later.push(Reverse((link.recorded_ns(), record.latency_ns == 0, number, id)));
+            let at_arrival = u64::from(record.latency_ns == 0) << 63;
+            stream.later.push(Sooner::new(link.recorded_ns(), at_arrival | number, id));
         }
         if before == NONE {
             self.schedule(id, record.time_ns.max(now_ns));
@@ -169,29 +216,29 @@ impl Dependence {
     fn schedule(&mut self, id: u32, due_ns: u64) {
         let link = &mut self.links[id];
         link.due_ns = due_ns;
-        self.due.push(Reverse((due_ns, link.number, id)));
+        self.due.push(Sooner::new(due_ns, link.number, id));
     }
 
     /// Returns when the next request is sent, ns; [`NEVER`] if there is none, or if all wait for completions.
     #[inline]
     pub fn next_ns(&self) -> u64 {
-        self.due.peek().map_or(NEVER, |&Reverse((due_ns, ..))| due_ns)
+        self.due.peek().map_or(NEVER, Sooner::time_ns)
     }
 
     /// Returns the next request, if one is due at some time.
     #[inline]
     pub fn next(&self) -> Option<&Record> {
-        self.due.peek().map(|&Reverse((.., id))| &self.links[id].record)
+        self.due.peek().map(|first| &self.links[first.id].record)
     }
 
     /// Sends the next request, of which it is known when it is due; returns its id, or [`NONE`] if its completion was
     /// not recorded.
     pub fn send(&mut self) -> u32 {
-        let Some(Reverse((.., id))) = self.due.pop() else { return NONE };
+        let Some(Sooner { id, .. }) = self.due.pop() else { return NONE };
         self.waiting -= 1;
         self.links[id].due_ns = NEVER;
-        while let Some(&Reverse((due_ns, number, other))) = self.due.peek()
-            && (due_ns, number) != (self.links[other].due_ns, self.links[other].number)
+        while let Some(&Sooner { key, id: other }) = self.due.peek()
+            && key != Sooner::new(self.links[other].due_ns, self.links[other].number, other).key
         {
             self.due.pop();
         }
@@ -284,10 +331,12 @@ impl Stream {
     #[inline]
     fn continued(&mut self, arrival_ns: u64, links: &mut Slab<Link>) -> u32 {
         // A request does not wait for one that arrived and completed at its own arrival: they were sent together.
-        while let Some(&Reverse((complete_ns, at_arrival, number, id))) = self.later.peek()
-            && (complete_ns, at_arrival) <= (arrival_ns, false)
+        let before = Sooner::new(arrival_ns, 1 << 63, NONE).key;
+        while let Some(&Sooner { key, id }) = self.later.peek()
+            && key < before
         {
             self.later.pop();
+            let number = links[id].number;
             self.forget(number, links[id].record.op, links);
             let dirty = matches!(links[id].record.op, Op::Write | Op::Trim);
             self.idle.push_back(Idle { id, dirty, rounds: 0, number, since: self.read });
