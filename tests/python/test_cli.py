@@ -581,3 +581,5 @@ def test_a_quiet_run_prints_warnings_alone(cli: Cli, command: tuple[str, ...]) -
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert '"requests": 200' in (cli.directory / "a.json").read_text()
     assert "latency" in cli.ok(*words, "--quiet", "--json", "-")
+    if command[0] == "compare":
+        assert cli.ok(*words, "--quiet", "--table", "csv").startswith("seed,latency.read.mean_ns,")

@@ -162,3 +162,18 @@ def test_a_trace_without_completions_is_refused(tmp_path: Path, cli: Cli) -> Non
     assert "systor17" in refused.stderr
     generated = cli("run", "map-plus", "--replay", "dependent", "--set", "workload.synthetic.requests=9")
     assert "workload.replay: a generator's requests have no recorded completions" in generated.stderr
+
+
+def test_a_tenant_that_stops_sends_what_is_due_before(cli: Cli) -> None:
+    """The last request was known to come too late before the third was known to be due: both were dropped."""
+    (cli.directory / "a.csv").write_text(
+        "time_us,op,offset,size,latency_us\n"
+        "0,W,0,4096,5\n0,R,4194304,4096,10\n20,R,8192,4096,5\n10000,R,16384,4096,5\n"
+    )
+    (cli.directory / "a.toml").write_text(
+        'preset = "map-plus"\n[device]\nscheduler = "direct"\nqueue_depth = 64\n'
+        '[flash]\nchannels = 2\nblocks_per_plane = 64\nprogram = "2ms"\n'
+        '[tenant.a]\ntrace = "a.csv"\nreplay = "dependent"\nduration = "5ms"\n'
+    )
+    cli.ok("run", "./a.toml", "--json", "a.json", "--quiet")
+    assert json.loads((cli.directory / "a.json").read_text())["trace"]["requests"] == 3

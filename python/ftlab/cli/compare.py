@@ -122,7 +122,7 @@ def compare(
             comparison.html(html.name, command=options.command_line())
     if json_path == "-":
         write_stdout(text)
-    elif not quiet:
+    elif layout or not quiet:
         from ftlab.table import render_as, render_for
 
         write_stdout(render_as(comparison, layout) if layout else render_for(comparison, sys.stdout))

@@ -37,6 +37,8 @@ pub struct Dependence {
     due: BinaryHeap<Sooner>,
     read: u64,
     waiting: usize,
+    /// Number of requests that have been sent and whose completion others may wait for.
+    under_way: usize,
 }
 
 /// What had been recorded of a stream by the arrival of the request that was read last.
@@ -151,7 +153,13 @@ impl Dependence {
             due: BinaryHeap::with_capacity(2 * most),
             read: 0,
             waiting: 0,
+            under_way: 0,
         }
+    }
+
+    /// Whether requests are under way whose completion others may wait for.
+    pub fn is_awaited(&self) -> bool {
+        self.under_way > 0
     }
 
     /// Returns the number of requests that have been read but not sent.
@@ -243,6 +251,7 @@ impl Dependence {
             self.due.pop();
         }
         if self.links[id].record.latency_ns != Record::UNKNOWN {
+            self.under_way += 1;
             return id;
         }
         release(id, &mut self.links);
@@ -276,6 +285,7 @@ impl Dependence {
 
     /// Notes that a request completes now; returns the next one of its circle.
     fn complete_one(&mut self, id: u32, now_ns: u64) -> u32 {
+        self.under_way -= 1;
         let link = &mut self.links[id];
         link.here_ns = now_ns;
         let (merged, recorded_ns) = (link.merged, link.recorded_ns());

@@ -64,10 +64,12 @@ impl<'a> Dependent<'a> {
         Ok(())
     }
 
-    /// Lets no more requests arrive.
+    /// Lets no more requests arrive, unless one may still become due before those that are.
     pub fn end(&mut self) {
-        self.over = true;
-        self.rule.end();
+        if !self.rule.is_awaited() {
+            self.over = true;
+            self.rule.end();
+        }
     }
 
     /// Does what [`Arrivals::take`] does, for the request with this number.

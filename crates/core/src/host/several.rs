@@ -64,7 +64,7 @@ fn of_tenant(name: &str, error: SourceError) -> SourceError {
 }
 
 impl Load<'_> {
-    /// Returns when the next request arrives, ns. Ends a source if that would be too late.
+    /// Returns when the next request arrives, ns. Ends a source if all that it has would be too late.
     #[inline]
     fn next_ns(&mut self) -> u64 {
         let due_ns = on!(&self.requests, it => it.next_ns());
