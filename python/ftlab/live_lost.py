@@ -40,6 +40,7 @@ class Cut:
         """The requests of the last second, oldest first, with ``begin_ns`` and ``end_ns``."""
         self.time_ns: int = self._head["time_ns"]
         self._unflushed = {write["number"] for write in self.writes}
+        self._failed = {each["number"] for each in self.recent if each.get("failed")}
 
     @staticmethod
     def exists(media: Path) -> bool:
@@ -67,8 +68,8 @@ class Cut:
         """
         found = []
         for write in self.writes:
-            # Files of older versions do not say it.
-            failed = write.get("failed", False)
+            # Files of older versions say it of the last second alone.
+            failed = write.get("failed", write["number"] in self._failed)
             missing = write["persists"].count("0")
             if missing:
                 found.append(

@@ -165,6 +165,8 @@ def _check(
     from ftlab.progress import Reporter
 
     with Reporter(runs=True) as reporter:
+        # The number of runs is not known, nor what is left.
+        reporter.expect({})
         found = errors_of(config, measured, executor, reporter, only=only, weights=weights)
     write_stdout(render(found))
     beyond = over(found, most)
