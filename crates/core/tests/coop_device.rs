@@ -46,7 +46,7 @@ impl Stack {
         let mut request = Request::new(1, self.now_ns, op, 0, 0, pages);
         request.mark = mark;
         let id = self.pool.insert(request);
-        self.device.accept(id, self.now_ns, &mut self.pool, &self.driver.ftl, &mut self.done);
+        self.device.accept(id, &mut self.pool, &self.driver.ftl);
     }
 
     /// Serves what was submitted; returns how long that took, ns.

@@ -96,7 +96,7 @@ impl Bench {
     fn ask(&mut self, (time_ns, op, lpn): Ask) -> u32 {
         let pages = Pages { first: lpn, pages: 1, ..Pages::NONE };
         let id = self.pool.insert(Request::new(1, time_ns, op, 0, 4096, pages));
-        self.device.accept(id, time_ns, &mut self.pool, &self.ftl, &mut self.done);
+        self.device.accept(id, &mut self.pool, &self.ftl);
         id
     }
 

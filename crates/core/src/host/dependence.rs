@@ -10,16 +10,17 @@
 //!
 //! Not every completion has a request that continues it: `fsync` waits for many writes and goes on with one. So a write
 //! or a trim that came before a flush is forgotten when that has completed; so is any request that was idle while
-//! [`ROUNDS`] others were sent and completed, and the one that was idle for longest of more than [`MOST`].
+//! [`ROUNDS`] others were sent and completed, and the one that was idle for longest of more than [`MOST`]. A request with
+//! a flush before it is sent with that flush, right behind it.
 //!
 //! On the device of the recording, every request is sent when it was recorded. `hfplayer` (Haghdoost et al., "On the
 //! Accuracy and Scalability of Intensive I/O Workload Replay", FAST 2017) has the same end; it speculates which request
 //! depends on which by its kind and its address. DEVIATIONS.md says what else was tried.
 
+use super::sooner::Sooner;
 use crate::clock::NEVER;
 use crate::util::{NONE, Slab};
 use crate::workload::{Op, Record};
-use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// Number of requests that are sent and complete while another is idle, before that counts as idle no longer.
@@ -52,53 +53,10 @@ struct Stream {
     last: u32,
     /// Number of the request that was read last.
     read: u64,
+    /// If that is a flush before a request, which is read next: when it arrived, ns, and what both continue, used once
+    /// more; [`NEVER`] otherwise.
+    flush: (u64, u32),
 }
-
-/// An entry of a heap of requests; the one with the least key is the first.
-#[derive(Clone, Copy)]
-struct Sooner {
-    /// A time, ns, in the upper half, and below it what tells apart those of the same time: compared at once, without a
-    /// branch that cannot be foreseen.
-    key: u128,
-    id: u32,
-}
-
-impl Sooner {
-    fn new(time_ns: u64, then: u64, id: u32) -> Sooner {
-        Sooner { key: u128::from(time_ns) << 64 | u128::from(then), id }
-    }
-
-    fn time_ns(&self) -> u64 {
-        (self.key >> 64) as u64
-    }
-}
-
-impl Ord for Sooner {
-    #[inline]
-    fn cmp(&self, other: &Sooner) -> Ordering {
-        other.key.cmp(&self.key)
-    }
-}
-
-impl PartialOrd for Sooner {
-    #[inline]
-    fn partial_cmp(&self, other: &Sooner) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-
-    #[inline]
-    fn le(&self, other: &Sooner) -> bool {
-        other.key <= self.key
-    }
-}
-
-impl PartialEq for Sooner {
-    fn eq(&self, other: &Sooner) -> bool {
-        self.key == other.key
-    }
-}
-
-impl Eq for Sooner {}
 
 /// A request that had completed and that none has continued.
 struct Idle {
@@ -125,6 +83,8 @@ struct Link {
     rest_ns: u64,
     /// Whether the request that had completed last has completed here.
     follows: bool,
+    /// Whether it is a flush, or there was one before it.
+    flushes: bool,
     /// The first of the requests that wait for it, and the next of those that wait for the same: twice the id, and 1
     /// more if for that request this one is not the predecessor but had completed last. [`NONE`]: there is none.
     first: u32,
@@ -132,13 +92,19 @@ struct Link {
     /// The next in the circle of those that complete as one here.
     merged: u32,
     /// Number of places that name it: it has not completed here; it is in `later` or `idle`; it is the last of its
-    /// stream; it waits for the last.
+    /// stream, or what a flush and its request continue; it waits for the last.
     uses: u8,
 }
 
 impl Default for Stream {
     fn default() -> Stream {
-        Stream { later: BinaryHeap::new(), idle: VecDeque::with_capacity(MOST + 1), last: NONE, read: 0 }
+        Stream {
+            later: BinaryHeap::new(),
+            idle: VecDeque::with_capacity(MOST + 1),
+            last: NONE,
+            read: 0,
+            flush: (NEVER, NONE),
+        }
     }
 }
 
@@ -177,10 +143,10 @@ impl Dependence {
             self.streams.resize_with(at + 1, Stream::default);
         }
         let stream = &mut self.streams[at];
-        let before = stream.continued(record.time_ns, &mut self.links);
+        let (before, flushed) = stream.before(&record, &mut self.links);
         let last = stream.last;
         stream.read = number;
-        let id = self.links.insert(Link::of(record, number));
+        let id = self.links.insert(Link::of(record, number, flushed));
         let link = &mut self.links[id];
         link.merged = id;
         if known {
@@ -315,8 +281,9 @@ impl Dependence {
 impl Link {
     /// Makes the link of a request that has been read, and that nothing else names.
     #[inline(always)] // so that it is built in place
-    fn of(record: Record, number: u64) -> Link {
+    fn of(record: Record, number: u64, flushed: bool) -> Link {
         Link {
+            flushes: flushed || record.op == Op::Flush,
             record,
             number,
             here_ns: NEVER,
@@ -337,6 +304,25 @@ impl Link {
 }
 
 impl Stream {
+    /// Returns the request that this one continues, used once more ([`NONE`] if none had completed), and whether it has a
+    /// flush before it: a flush whose completion is not known, of the same time. Both are then sent together.
+    #[inline]
+    fn before(&mut self, record: &Record, links: &mut Slab<Link>) -> (u32, bool) {
+        let (flush_ns, both) = std::mem::replace(&mut self.flush, (NEVER, NONE));
+        let flushed = flush_ns == record.time_ns;
+        if !flushed && both != NONE {
+            release(both, links);
+        }
+        let before = if flushed { both } else { self.continued(record.time_ns, links) };
+        if record.op == Op::Flush && record.latency_ns == Record::UNKNOWN {
+            self.flush = (record.time_ns, before);
+            if before != NONE {
+                links[before].uses += 1;
+            }
+        }
+        (before, flushed)
+    }
+
     /// Returns the request that one which arrives at this time continues, used once more; [`NONE`] if none had completed.
     #[inline]
     fn continued(&mut self, arrival_ns: u64, links: &mut Slab<Link>) -> u32 {
@@ -347,7 +333,7 @@ impl Stream {
         {
             self.later.pop();
             let number = links[id].number;
-            self.forget(number, links[id].record.op, links);
+            self.forget(number, links[id].flushes, links);
             let dirty = matches!(links[id].record.op, Op::Write | Op::Trim);
             self.idle.push_back(Idle { id, dirty, rounds: 0, number, since: self.read });
             if self.idle.len() > MOST
@@ -372,13 +358,13 @@ impl Stream {
 
     /// Forgets the idle requests that none will continue, now that the request with this number has completed.
     #[inline]
-    fn forget(&mut self, number: u64, op: Op, links: &mut Slab<Link>) {
+    fn forget(&mut self, number: u64, flushes: bool, links: &mut Slab<Link>) {
         if self.idle.is_empty() {
             return;
         }
         self.idle.retain_mut(|idle| {
             idle.rounds += u8::from(idle.since < number);
-            let flushed = op == Op::Flush && idle.dirty && idle.number < number;
+            let flushed = flushes && idle.dirty && idle.number < number;
             let stays = idle.rounds < ROUNDS && !flushed;
             if !stays {
                 release(idle.id, links);

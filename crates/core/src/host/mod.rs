@@ -17,6 +17,7 @@ mod reshape;
 pub mod sched;
 pub mod settings;
 mod several;
+mod sooner;
 mod submitted;
 mod tenancy;
 
