@@ -2,9 +2,20 @@
 
 use ftlab_conformance as conformance;
 
+/// The part whose suite runs; says so if that fails, as others run at the same time.
+struct Running<'a>(&'a str);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("{} failed", self.0);
+        }
+    }
+}
+
 fn each(names: Vec<&str>, suite: fn(&str)) {
     conformance::side_by_side(&names, |name| {
-        println!("{name}");
+        let _running = Running(name);
         suite(name);
     });
 }

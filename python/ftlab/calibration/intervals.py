@@ -36,14 +36,16 @@ LEAST_POINTS = 5
 LEAST_MOVE = 1e-3
 """The least move that is tried, as a share of a key's range."""
 DETERMINED = 1.1
-"""The greatest ratio of an interval's ends for which the rows count as determining a key: to within 5 %."""
+"""The greatest ratio of an interval's ends for which the rows count as determining a key: its middle is
+within 5 % of both.
+"""
 FOLLOWED = 1e-6
 """The damping with which the other keys follow a key that is moved."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Between which values the error is within 10 % of the best, or of it by chance."""
+    """Between which values the error is within 10 % of the best, or as far off as chance makes it."""
 
     name: str
     best: str

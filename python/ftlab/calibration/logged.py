@@ -43,7 +43,7 @@ def logged(row: Row, options: Mapping[str, str], tell: Tell) -> list[Row]:
     mean, whole = log.written / log.times_s[-1], row.iops * row.bs
     if not 1 / AGREES <= mean / whole <= AGREES:
         tell(
-            f"{log.file}: {mean / 1e6:,.3g} MB/s in the mean, and {whole / 1e6:,.3g} in {row.place}: not the"
+            f"{log.file}: {mean / 1e6:,.0f} MB/s in the mean, and {whole / 1e6:,.0f} in {row.place}: not the"
             " log of this job's bandwidth; the mean of the whole job is taken"
         )
         return [row]

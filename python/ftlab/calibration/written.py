@@ -191,13 +191,17 @@ def _cells(pair: Pair) -> list[str]:
     ]
 
 
+def _rows(count: int) -> str:
+    return f"{count} row" if count == 1 else f"{count} rows"
+
+
 def _said(fit: Fit) -> list[str]:
-    lines = [f"error: {percent(fit.error(False))} on {sum(not each.held for each in fit.pairs)} rows"]
+    lines = [f"error: {percent(fit.error(False))} on {_rows(sum(not each.held for each in fit.pairs))}"]
     if fit.before is not None:
         lines[0] += f" (before: {percent(fit.before)})"
     held = fit.error(True)
     if held is not None:
-        lines.append(f"held out: {percent(held)} on {sum(each.held for each in fit.pairs)} rows")
+        lines.append(f"held out: {percent(held)} on {_rows(sum(each.held for each in fit.pairs))}")
     lines += [f"{each.name} = {each.best}: {each.said}" for each in fit.intervals]
     return lines + _left_out(fit.passed_over)
 
