@@ -48,11 +48,7 @@ def continued(recording: Sequence[Recorded]) -> list[Before | None]:
     )
     ended: list[int] = []
     idle: list[int] = []
-    for number, request in enumerate(recording):
-        if _has_preflush(recording, number):
-            # Both are sent together.
-            found.append(found[-1])
-            continue
+    for request in recording:
         while order and recording[order[0]].completed_before(request):
             ended.append(order.pop(0))
             idle = [at for at in idle if not _is_over(recording, at, ended)]
@@ -65,16 +61,8 @@ def _is_over(recording: Sequence[Recorded], at: int, ended: Sequence[int]) -> bo
     """Whether an idle request is forgotten now that the last of `ended` has completed."""
     since = ended[ended.index(at) + 1 :]
     rounds = sum(recording[at].completed_before(recording[other]) for other in since)
-    flushes = recording[ended[-1]].op == "F" or _has_preflush(recording, ended[-1])
-    flushed = flushes and at < ended[-1] and recording[at].op in "WT"
+    flushed = recording[ended[-1]].op == "F" and at < ended[-1] and recording[at].op in "WT"
     return flushed or rounds >= ROUNDS
-
-
-def _has_preflush(recording: Sequence[Recorded], at: int) -> bool:
-    """Whether a request has a flush before it: one whose completion is not known, of the same time."""
-    flush = recording[at - 1] if at else None
-    there = flush is not None and flush.op == "F" and flush.latency_ns is None
-    return there and flush is not None and flush.time_ns == recording[at].time_ns
 
 
 def others(recording: Sequence[Recorded]) -> list[Before | None]:

@@ -175,14 +175,15 @@ fn a_flush_takes_idle_writes_with_it() {
     }
 }
 
-/// A request with a flush before it is read as two of the same time, the flush without a completion. Both continue the
+/// A request with a flush before it is read as two of the same line, the flush without a completion. Both continue the
 /// first write, which takes longer here, and the write's completion takes idle writes with it as a flush's does: the last
 /// request continues it, not the other write. Each of the two took an idle request of its own, and the write was sent first.
 #[test]
 fn a_flush_before_a_request_is_sent_with_it() {
     let write = |time_us, lpn, took_us| Record { op: Op::Write, ..read(time_us, lpn, took_us) };
     let flush = Record { op: Op::Flush, offset: 0, size: 0, latency_ns: Record::UNKNOWN, ..read(20, 0, 0) };
-    let trace = vec![write(0, 0, 5), write(0, 1, 6), flush, write(20, 2, 5), read(40, 3, 5)];
+    let mut trace = vec![write(0, 0, 5), write(0, 1, 6), flush, write(20, 2, 5), read(40, 3, 5)];
+    trace.iter_mut().zip([1, 2, 3, 3, 4]).for_each(|(record, line)| record.line = line);
     let mut done = replayed(&one_by_one(), trace);
     done.sort_by_key(|done| done.id);
     let (first_ns, second_ns) = (done[0].complete_ns, done[1].complete_ns);

@@ -234,8 +234,8 @@ def _row(file: str, document: Mapping[str, Any], group: Sequence[_Job], tell: Te
         )
     elif missing := [f"{PERCENTILES[name]:g}" for name, late in whole.tail.items() if late is None]:
         tell(
-            f"{first.where}: without the percentiles {', '.join(missing)}; measure without clat_percentiles=0,"
-            " disable_clat and percentile_list"
+            f"{first.where}: without the percentiles {', '.join(missing)}; measure without"
+            " clat_percentiles=0, disable_clat and percentile_list"
         )
     p50, p99, p999 = whole.tail.values()
     row = Row(

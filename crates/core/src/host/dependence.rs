@@ -53,9 +53,9 @@ struct Stream {
     last: u32,
     /// Number of the request that was read last.
     read: u64,
-    /// If that is a flush before a request, which is read next: when it arrived, ns, and what both continue, used once
-    /// more; [`NEVER`] otherwise.
-    flush: (u64, u32),
+    /// If that may be a flush before a request, which is then of the same line and read next: the line, and what both
+    /// continue, used once more.
+    flush: Option<(u64, u32)>,
 }
 
 /// A request that had completed and that none has continued.
@@ -103,7 +103,7 @@ impl Default for Stream {
             idle: VecDeque::with_capacity(MOST + 1),
             last: NONE,
             read: 0,
-            flush: (NEVER, NONE),
+            flush: None,
         }
     }
 }
@@ -305,22 +305,26 @@ impl Link {
 
 impl Stream {
     /// Returns the request that this one continues, used once more ([`NONE`] if none had completed), and whether it has a
-    /// flush before it: a flush whose completion is not known, of the same time. Both are then sent together.
+    /// flush before it. That is a record of the same line, whose completion is not known; both are sent together.
     #[inline]
     fn before(&mut self, record: &Record, links: &mut Slab<Link>) -> (u32, bool) {
-        let (flush_ns, both) = std::mem::replace(&mut self.flush, (NEVER, NONE));
-        let flushed = flush_ns == record.time_ns;
-        if !flushed && both != NONE {
+        let both = match self.flush.take() {
+            Some((line, both)) if line == record.line => return (both, true),
+            Some((_, both)) => both,
+            None => NONE,
+        };
+        if both != NONE {
             release(both, links);
         }
-        let before = if flushed { both } else { self.continued(record.time_ns, links) };
-        if record.op == Op::Flush && record.latency_ns == Record::UNKNOWN {
-            self.flush = (record.time_ns, before);
+        let before = self.continued(record.time_ns, links);
+        // What has no line was not read from a file, and stands for itself.
+        if record.op == Op::Flush && record.latency_ns == Record::UNKNOWN && record.line > 0 {
+            self.flush = Some((record.line, before));
             if before != NONE {
                 links[before].uses += 1;
             }
         }
-        (before, flushed)
+        (before, false)
     }
 
     /// Returns the request that one which arrives at this time continues, used once more; [`NONE`] if none had completed.
