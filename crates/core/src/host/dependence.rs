@@ -17,9 +17,8 @@
 //! Accuracy and Scalability of Intensive I/O Workload Replay", FAST 2017) has the same end; it speculates which request
 //! depends on which by its kind and its address. DEVIATIONS.md says what else was tried.
 
-use super::sooner::Sooner;
 use crate::clock::NEVER;
-use crate::util::{NONE, Slab};
+use crate::util::{NONE, Slab, Sooner};
 use crate::workload::{Op, Record};
 use std::collections::{BinaryHeap, VecDeque};
 

@@ -17,7 +17,6 @@ mod reshape;
 pub mod sched;
 pub mod settings;
 mod several;
-mod sooner;
 mod submitted;
 mod tenancy;
 

@@ -1,19 +1,19 @@
-//! Entries of the heaps in which requests of a recording are kept by a time.
+//! Entries of heaps in which items are kept by a time.
 
 use std::cmp::Ordering;
 
-/// An entry of a heap of requests; the one with the least key is the first.
+/// An entry of a heap; the one with the least key is the first.
 #[derive(Clone, Copy)]
 pub struct Sooner {
     /// A time, ns, in the upper half, and below it what tells apart those of the same time: compared at once, without a
     /// branch that cannot be foreseen.
     pub key: u128,
-    /// The request's id.
+    /// The item's id.
     pub id: u32,
 }
 
 impl Sooner {
-    /// Makes the entry of a request, by a time, ns, and what tells apart those of the same time.
+    /// Makes the entry of an item, by a time, ns, and what tells apart those of the same time.
     pub fn new(time_ns: u64, then: u64, id: u32) -> Sooner {
         Sooner { key: u128::from(time_ns) << 64 | u128::from(then), id }
     }
