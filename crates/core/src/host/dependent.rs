@@ -8,8 +8,10 @@ use crate::request::{Pool, Request};
 use crate::util::NONE;
 use crate::workload::{Record, Source, SourceError, SourceSummary};
 
-/// Number of requests that are read in advance: no more of them wait.
+/// Number of requests that are read in advance, at least: of so many, each may be sent before the others.
 const AHEAD: usize = 1024;
+/// Number of requests that are read one after another: together they cost less than one by one.
+const AT_ONCE: usize = 64;
 
 /// A recording's requests as they arrive.
 pub struct Dependent<'a> {
@@ -33,15 +35,15 @@ impl<'a> Dependent<'a> {
         source: &'a mut (dyn Source + Send),
         settings: &Settings,
     ) -> Result<Dependent<'a>, SourceError> {
-        let (rule, intake) = (Dependence::new(AHEAD), Intake::new(settings));
+        let (rule, intake) = (Dependence::new(AHEAD + AT_ONCE), Intake::new(settings));
         let mut feed = Dependent { source, rule, over: false, arrived: 0, merged: 0, unknown: 0, intake };
         feed.read(0)?;
         Ok(feed)
     }
 
-    /// Reads in advance, now, as many records as may be.
+    /// Reads records in advance, now.
     fn read(&mut self, now_ns: u64) -> Result<(), SourceError> {
-        while !self.over && self.rule.waiting() < AHEAD {
+        while !self.over && self.rule.waiting() < AHEAD + AT_ONCE {
             match self.source.next() {
                 Ok(Some(record)) if record.time_ns > LATEST_NS => return Err(late(self.source, &record)),
                 Ok(Some(record)) => {
@@ -80,7 +82,9 @@ impl<'a> Dependent<'a> {
         request.tag = self.rule.send();
         let id = pool.insert(request);
         self.arrived += 1;
-        self.read(arrival_ns)?;
+        if self.rule.waiting() < AHEAD {
+            self.read(arrival_ns)?;
+        }
         Ok(id)
     }
 }
