@@ -185,13 +185,15 @@ FRESH = {**STEADY, "device.precondition": "none"}
 
 
 def workers(config: dict[str, Any], seed: int, count: int, think_ns: int, *, streams: bool) -> pl.DataFrame:
-    """Returns what a device records of workers, each of which has one request under way: seven of ten are reads,
-    every fourth write is followed by a flush.
+    """Returns what a device records of workers, each of which has one request under way.
+
+    Seven of ten requests are reads, and every fourth write is followed by a flush.
     """
     draws = [np.random.default_rng([seed, worker]) for worker in range(count)]
     ready = [(int(draw.integers(20_000)), worker) for worker, draw in enumerate(draws)]
     heapq.heapify(ready)
-    left, writes, under_way = [1600 // count] * count, [0] * count, {}
+    left, writes = [1600 // count] * count, [0] * count
+    under_way: dict[int, tuple[int, int]] = {}
     recorded: list[tuple[int, int, int, str]] = []
     addresses: list[int] = []
     with ftlab.Simulation("map-plus", set=config) as device:
@@ -208,6 +210,7 @@ def workers(config: dict[str, Any], seed: int, count: int, think_ns: int, *, str
                 continue
             for done in device.advance(event or 0):
                 at, worker = under_way.pop(done.id)
+                assert done.complete_ns is not None
                 recorded[at] = (recorded[at][0], done.complete_ns - done.arrival_ns, *recorded[at][2:])
                 left[worker] -= 1
                 if left[worker]:
@@ -220,7 +223,7 @@ def workers(config: dict[str, Any], seed: int, count: int, think_ns: int, *, str
     ("count", "think_ns", "streams"), [(4, 0, False), (8, 0, False), (16, 0, False), (4, 2_000_000, True)]
 )
 def test_workers_on_a_steady_device_are_predicted(count: int, think_ns: int, streams: bool) -> None:
-    """Recorded on a fresh device, within 25 % of the same workers on a steady one; by their times 20 times off.
+    """Recorded on a fresh device, they are within 25 % of those on a steady one; by their times 20 times off.
 
     The host takes no time here: what remains is which addresses the workers drew, and the rule.
     """
