@@ -32,11 +32,14 @@ class Pair(NamedTuple):
 
 
 WORKERS = [f"{WORKER} --offset={16 * at}m" for at in range(4)]
+READER = "--rw=randrw --rwmixread=90 --bs=4k --size=16m --number_ios=500"
+READERS = [f"{READER} --offset={16 * at}m" for at in range(8)]
 MANY = [f"{WORKER} --offset={4 * at}m --size=4m --number_ios=150" for at in range(16)]
 PAIRS = [
     Pair("4 workers that sync every 4th write; fresh, on steady", WORKERS, FRESH, STEADY),
     Pair("the same, a stream for each worker", WORKERS, FRESH, STEADY, 4),
     Pair("the same, 2 ms thought", [f"{worker} --thinktime=2000" for worker in WORKERS], FRESH, STEADY),
+    Pair("8 workers without sync, 90 % reads", READERS, FRESH, STEADY),
     Pair("16 workers", MANY, FRESH, STEADY),
     Pair(
         "one that keeps 16 under way; fresh, on steady",
