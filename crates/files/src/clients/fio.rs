@@ -27,10 +27,49 @@ pub(crate) use worker::clients;
 /// Order of a job's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// In address order, starting again at the beginning of the file when its end is reached.
+    /// In address order, each direction from a position of its own, starting again at the beginning of the file when
+    /// its end is reached.
     Sequential,
     /// At random addresses, drawn from the job's distribution.
     Random,
+}
+
+/// What a job's requests do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mix {
+    /// They read.
+    Reads,
+    /// They write.
+    Writes,
+    /// They trim.
+    Trims,
+    /// This share of them reads, percent; the others write.
+    Mixed(u64),
+    /// They trim and write in turn, each write where the trim before it was.
+    TrimWrites,
+}
+
+/// How a job's engine performs requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// One at a time, whatever `iodepth` asks for: psync, which is fio's default, and its like.
+    Waits,
+    /// It queues reads, writes and trims, but an fsync is a call that the job waits for, while what is in flight stays
+    /// in flight: libaio.
+    Queues,
+    /// It queues fsyncs too: io_uring and others.
+    QueuesAll,
+}
+
+/// What the job's writes wait for, beyond the write itself (`sync`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// Nothing.
+    None,
+    /// The data is durable (`dsync`).
+    Data,
+    /// The data and the file's metadata are durable (`1`, `sync`).
+    All,
 }
 
 /// fio's `random_distribution`.
@@ -38,12 +77,17 @@ pub enum Pattern {
 pub enum Distribution {
     /// Uniform.
     Random,
-    /// Zipf with this theta.
-    Zipf(f64),
-    /// Self-similar (Gray et al.) with this h: fio's pareto.
-    Pareto(f64),
-    /// For each zone, in address order: its share of the accesses and its share of the file, ppm.
-    Zoned(Vec<(u64, u64)>),
+    /// Zipf with this theta; where the hottest block is, as a share of the file (`None`: anywhere).
+    Zipf(f64, Option<f64>),
+    /// Self-similar (Gray et al.) with this h, fio's pareto; where the hottest block is.
+    Pareto(f64, Option<f64>),
+    /// fio's normal, with this deviation in percent; where its middle is.
+    Normal(f64, Option<f64>),
+    /// For reads, writes and trims: for each zone, in address order, its share of the accesses and its share of the
+    /// file, ppm; a direction without zones is uniform.
+    Zoned([Vec<(u64, u64)>; 3]),
+    /// The same with the zones' sizes in bytes (`zoned_abs`).
+    ZonedBytes([Vec<(u64, u64)>; 3]),
 }
 
 /// A part of a drive or file.
@@ -62,13 +106,15 @@ pub enum Sizes {
     One(u64),
     /// fio's `bssplit`: each size, and the number (out of 100) below which a draw selects it.
     Split(Vec<(u64, u64)>),
+    /// fio's `bsrange`: multiples of the first size, up to the second.
+    Range(u64, u64),
 }
 
 impl Sizes {
     /// Returns the smallest size.
     pub fn least(&self) -> u64 {
         match self {
-            Sizes::One(size) => *size,
+            Sizes::One(size) | Sizes::Range(size, _) => *size,
             Sizes::Split(sizes) => sizes.iter().map(|size| size.0).min().unwrap_or(0),
         }
     }
@@ -76,7 +122,7 @@ impl Sizes {
     /// Returns the largest size.
     pub fn most(&self) -> u64 {
         match self {
-            Sizes::One(size) => *size,
+            Sizes::One(size) | Sizes::Range(_, size) => *size,
             Sizes::Split(sizes) => sizes.iter().map(|size| size.0).max().unwrap_or(0),
         }
     }
@@ -93,42 +139,91 @@ pub struct Strides {
     pub skip: u64,
 }
 
-/// One section of a job file, including the global options that apply to it.
+/// Pauses of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Think {
+    /// Length of a pause, ns (`thinktime`); 0: no pauses.
+    pub ns: u64,
+    /// Number of requests between pauses (`thinktime_blocks`).
+    pub requests: u64,
+    /// Whether issued requests count (`thinktime_blocks_type=issue`); otherwise completed ones do.
+    pub issued: bool,
+}
+
+/// What a request after the first of a group does (`rw=randread:8`, `rw=write:4k`, `rw_sequencer`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// It follows its predecessor, until this many have come from one draw; 1: each request is drawn.
+    Follows(u64),
+    /// It goes where its predecessor went.
+    Repeats(u64),
+}
+
+/// One section of a job file, including the global options that apply to it. Arrays are for reads, writes and trims.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// The section's name.
     pub name: String,
     /// Order of the job's requests.
     pub pattern: Pattern,
-    /// Share of reads, percent: 100, 0 or `rwmixread`.
-    pub read_percent: u64,
-    /// Sizes of reads, and of writes.
-    pub block: [Sizes; 2],
-    /// Random addresses are multiples of this (`blockalign`); `None`: of the smallest size or, if reads and writes have
-    /// one size each, of the larger one.
-    pub align: Option<u64>,
+    /// What they do.
+    pub mix: Mix,
+    /// Their sizes.
+    pub block: [Sizes; 3],
+    /// Random addresses are multiples of this (`blockalign`); `None`: of the direction's smallest size.
+    pub align: [Option<u64>; 3],
+    /// How the job's engine performs them.
+    pub engine: Engine,
     /// Number of requests outstanding.
     pub iodepth: u32,
     /// Name of the file that the job shares with others (`filename`); `None`: each worker has a file of its own.
     pub file: Option<String>,
     /// Where in the file the job's part of it begins; a share is one of the drive.
     pub offset: Extent,
+    /// How much later each further worker of the job begins (`offset_increment`).
+    pub offset_increment: Extent,
+    /// The offset of a share is rounded up to a multiple of this, bytes (`offset_align`); 0: of the smallest size.
+    pub offset_align: u64,
     /// The job's part of the file; a share is one of the drive.
     pub size: Extent,
     /// Bytes that the job transfers (`io_size`), if they are not `size`.
     pub io_size: Option<u64>,
+    /// Number of requests after which the job ends (`number_ios`); 0: no limit.
+    pub number_ios: u64,
     /// How often it transfers that.
     pub loops: u64,
     /// Zones, if the job goes from one to the next.
     pub strides: Option<Strides>,
     /// How random addresses are distributed.
     pub distribution: Distribution,
+    /// Whether each block is touched once before any is touched again (not `norandommap`).
+    pub map: bool,
+    /// Whether each pass has the order of the first (`randrepeat`).
+    pub repeat: bool,
+    /// Share of requests of a random job that are random, percent; the others are sequential (`percentage_random`).
+    pub random_percent: [u64; 3],
+    /// Which requests of a random job are drawn.
+    pub group: Group,
+    /// Bytes between a sequential request and the next (`rw=write:4k`); below 0: backwards.
+    pub stride: i64,
     /// Number of writes after which an fsync follows; 0: no fsyncs.
     pub fsync: u64,
-    /// Limit in bytes per second, for reads and for writes; 0: no limit.
-    pub rate: [u64; 2],
-    /// Pause, ns (`thinktime`), and after how many requests there is one (`thinktime_blocks`); 0 ns: no pause.
-    pub think: (u64, u64),
+    /// Number of writes after which an fdatasync follows; 0: no fdatasyncs.
+    pub fdatasync: u64,
+    /// Whether an fsync follows the last write (`end_fsync`).
+    pub end_fsync: bool,
+    /// What each write waits for.
+    pub sync: Sync,
+    /// Whether what was written is read after it (`verify`).
+    pub verify: bool,
+    /// Limit in bytes per second; 0: no limit.
+    pub rate: [u64; 3],
+    /// Whether requests arrive as in a Poisson process of that rate (`rate_process=poisson`).
+    pub poisson: bool,
+    /// Pauses.
+    pub think: Think,
+    /// Time after which the job begins, ns (`startdelay`).
+    pub delay_ns: u64,
     /// Time for which the job runs before it is measured, ns.
     pub ramp_ns: u64,
     /// Time after which the job ends, ns; the time before it is measured does not count.

@@ -25,16 +25,16 @@ impl Addresses {
     /// Makes the addresses of this many blocks.
     pub fn new(distribution: &Distribution, blocks: u64, random: &mut Xoshiro256PlusPlus) -> Addresses {
         match distribution {
-            Distribution::Random => Addresses::Random,
-            Distribution::Zipf(theta) => Addresses::Zipf(
+            Distribution::Random | Distribution::Normal(..) | Distribution::ZonedBytes(_) => Addresses::Random,
+            Distribution::Zipf(theta, _) => Addresses::Zipf(
                 Zipf::new(blocks as f64, *theta).expect("a checked theta"),
                 Scatter::new(blocks, random),
             ),
             // As in fio: the share h of the blocks takes 1 - h of the accesses, and so on within that share.
-            Distribution::Pareto(h) => {
+            Distribution::Pareto(h, _) => {
                 Addresses::Pareto(libm::log(*h) / libm::log(1.0 - h), Scatter::new(blocks, random))
             }
-            Distribution::Zoned(zones) => {
+            Distribution::Zoned([zones, ..]) => {
                 let (mut accesses, mut size) = (0, 0);
                 let at = |size: u64| (u128::from(blocks) * u128::from(size) / 1_000_000) as u64;
                 let zone = |&(share, part): &(u64, u64)| {

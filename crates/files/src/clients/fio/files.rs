@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Extent, Job};
+use super::{Extent, Job, Mix};
 
 /// Offsets and sizes given as a share of the drive are multiples of this, so that files consist of whole pages; an
 /// offset is also one of the smallest request, as in fio.
@@ -38,7 +38,7 @@ pub(crate) fn files(jobs: &[Job], whole: u64) -> Result<Vec<Place>, String> {
         for _ in 0..job.numjobs {
             let number = places.len() as u32;
             let owner = job.file.as_deref().map_or(number, |name| *named.entry(name).or_insert(number));
-            let laid_out = job.read_percent > 0 && !job.direct;
+            let laid_out = matches!(job.mix, Mix::Reads | Mix::Mixed(1..)) && !job.direct;
             places.push(Place { first, bytes, limit, owner, file: first + bytes, laid_out });
             let place = places[number as usize];
             let made = &mut places[owner as usize];

@@ -3,7 +3,7 @@
 use super::files::part;
 use super::passed::PASSED_OVER;
 use super::values::{count, distribution, extent, flag, or_zero, pair, size, splits, time};
-use super::{Distribution, Extent, Job, Pattern, Sizes, Strides};
+use super::{Distribution, Engine, Extent, Group, Job, Mix, Pattern, Sizes, Strides, Sync, Think};
 
 /// Why a job file is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +64,7 @@ struct Draft {
     writes: bool,
     mix: u64,
     sized: bool,
-    rate_iops: [u64; 2],
+    rate_iops: [u64; 3],
     /// Whether `zonemode` is `strided`.
     strided: bool,
     zone_bytes: u64,
@@ -78,20 +78,35 @@ impl Draft {
         let job = Job {
             name: String::new(),
             pattern: Pattern::Sequential,
-            read_percent: 100,
-            block: [Sizes::One(4096), Sizes::One(4096)],
-            align: None,
+            mix: Mix::Reads,
+            block: [const { Sizes::One(4096) }; 3],
+            align: [None; 3],
+            engine: Engine::Waits,
             iodepth: 1,
             file: None,
             offset: Extent::Bytes(0),
+            offset_increment: Extent::Bytes(0),
+            offset_align: 0,
             size: Extent::Bytes(0),
             io_size: None,
+            number_ios: 0,
             loops: 1,
             strides: None,
             distribution: Distribution::Random,
+            map: true,
+            repeat: true,
+            random_percent: [100; 3],
+            group: Group::Follows(1),
+            stride: 0,
             fsync: 0,
-            rate: [0; 2],
-            think: (0, 1),
+            fdatasync: 0,
+            end_fsync: false,
+            sync: Sync::None,
+            verify: false,
+            rate: [0; 3],
+            poisson: false,
+            think: Think { ns: 0, requests: 1, issued: false },
+            delay_ns: 0,
             ramp_ns: 0,
             runtime_ns: None,
             time_based: false,
@@ -105,7 +120,7 @@ impl Draft {
             writes: false,
             mix: 50,
             sized: false,
-            rate_iops: [0; 2],
+            rate_iops: [0; 3],
             strided: false,
             zone_bytes: 0,
             zone_range: 0,
@@ -117,10 +132,10 @@ impl Draft {
     /// Returns the job, which follows these jobs in the file.
     fn finish(mut self, before: &[Job]) -> Result<Job, String> {
         self.job.stage = before.last().map_or(0, |last| last.stage + u32::from(self.wall));
-        self.job.read_percent = match (self.reads, self.writes) {
-            (true, true) => self.mix,
-            (true, false) => 100,
-            _ => 0,
+        self.job.mix = match (self.reads, self.writes) {
+            (true, true) => Mix::Mixed(self.mix),
+            (true, false) => Mix::Reads,
+            _ => Mix::Writes,
         };
         let name = &self.job.name;
         if !self.sized {
@@ -129,12 +144,12 @@ impl Draft {
         if self.job.time_based && self.job.runtime_ns.is_none() {
             return Err(format!("job \"{name}\": time_based without runtime never ends; add runtime=60"));
         }
-        if self.rate_iops != [0; 2] {
-            if self.job.rate != [0; 2] {
+        if self.rate_iops != [0; 3] {
+            if self.job.rate != [0; 3] {
                 return Err(format!("job \"{name}\": rate and rate_iops exclude each other; remove one"));
             }
             self.job.rate =
-                [0, 1].map(|half| self.rate_iops[half].saturating_mul(self.job.block[half].least()));
+                [0, 1, 2].map(|half| self.rate_iops[half].saturating_mul(self.job.block[half].least()));
         }
         self.job.strides = self.strides().map_err(|why| format!("job \"{name}\": {why}"))?;
         if matches!((self.job.offset, self.job.size), (Extent::Bytes(_), Extent::Bytes(_))) {
@@ -256,7 +271,7 @@ fn set(draft: &mut Draft, option: &str, value: &str) -> Result<(), String> {
         }
         "bs" | "blocksize" => job.block = pair(value, size).map_err(of)?.map(Sizes::One),
         "bssplit" => job.block = splits(value).map_err(of)?,
-        "blockalign" | "ba" => job.align = Some(size(value).map_err(of)?),
+        "blockalign" | "ba" => job.align = [Some(size(value).map_err(of)?); 3],
         "iodepth" => job.iodepth = count(value, 1, 65_536).map_err(of)? as u32,
         "filename" => job.file = Some(value.into()),
         "offset" => job.offset = if value == "0" { Extent::Bytes(0) } else { extent(value).map_err(of)? },
@@ -311,8 +326,8 @@ fn zone(draft: &mut Draft, option: &str, value: &str) -> Result<(), String> {
 fn pause(job: &mut Job, option: &str, value: &str) -> Result<(), String> {
     let of = |message: String| format!("{option}: {message}");
     match option {
-        "thinktime" => job.think.0 = or_zero(value, |each| time(each, US_NS)).map_err(of)?,
-        "thinktime_blocks" => job.think.1 = count(value, 1, 1 << 32).map_err(of)?,
+        "thinktime" => job.think.ns = or_zero(value, |each| time(each, US_NS)).map_err(of)?,
+        "thinktime_blocks" => job.think.requests = count(value, 1, 1 << 32).map_err(of)?,
         "ramp_time" => job.ramp_ns = or_zero(value, |each| time(each, SECOND_NS)).map_err(of)?,
         _ => return Err(unknown(option)),
     }

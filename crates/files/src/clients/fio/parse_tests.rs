@@ -1,6 +1,6 @@
 //! Tests of the reader of job files.
 
-use super::{Distribution, Extent, Job, Pattern, Sizes, Strides, files, parse};
+use super::{Distribution, Extent, Job, Mix, Pattern, Sizes, Strides, Think, files, parse};
 
 fn refused(text: &str) -> String {
     parse("a.fio", text).unwrap_err().to_string()
@@ -12,10 +12,10 @@ fn globals_hold_until_a_job_says_otherwise() {
                 direct=1\n[b]\nrw=write\nnumjobs=3\nfsync=32\nrate=1m\nruntime=90s\ntime_based\n";
     let jobs = parse("a.fio", text).unwrap();
     let [a, b] = &jobs[..] else { panic!("two jobs") };
-    assert_eq!((a.name.as_str(), a.read_percent, a.iodepth, a.direct), ("a", 70, 4, true));
-    assert_eq!(a.block, [Sizes::One(8192), Sizes::One(16_384)]);
+    assert_eq!((a.name.as_str(), a.mix, a.iodepth, a.direct), ("a", Mix::Mixed(70), 4, true));
+    assert_eq!(a.block, [8192, 16_384, 16_384].map(Sizes::One));
     assert_eq!((a.size, a.pattern), (Extent::Bytes(64 << 20), Pattern::Random));
-    assert_eq!((b.read_percent, b.numjobs, b.fsync, b.rate), (0, 3, 32, [1 << 20; 2]));
+    assert_eq!((b.mix, b.numjobs, b.fsync, b.rate), (Mix::Writes, 3, 32, [1 << 20; 3]));
     assert_eq!((b.runtime_ns, b.time_based, b.iodepth), (Some(90_000_000_000), true, 1));
 }
 
@@ -25,7 +25,7 @@ fn jobs_as_people_have_them() {
                 [a]\nsize=1m\nrw=randrw\nrwmixwrite=30\nioengine=io_uring\n";
     assert_eq!(crate::clients::fio::passed_over(text), ["ioengine", "group_reporting"]);
     let jobs = parse("a.fio", text).unwrap();
-    assert_eq!((jobs[0].read_percent, jobs[0].direct), (70, true));
+    assert_eq!((jobs[0].mix, jobs[0].direct), (Mix::Mixed(70), true));
     assert_eq!(jobs[0].file.as_deref(), Some("/dev/nvme0n1"));
 }
 
@@ -35,11 +35,11 @@ fn distributions() {
         let text = format!("[a]\nsize=1m\nrandom_distribution={value}\n");
         parse("a.fio", &text).map(|jobs| jobs[0].distribution.clone())
     };
-    assert_eq!(of("zipf:1.2").unwrap(), Distribution::Zipf(1.2));
-    assert_eq!(of("pareto:0.2").unwrap(), Distribution::Pareto(0.2));
+    assert_eq!(of("zipf:1.2").unwrap(), Distribution::Zipf(1.2, None));
+    assert_eq!(of("pareto:0.2").unwrap(), Distribution::Pareto(0.2, None));
     assert_eq!(
         of("zoned:60/10:40/90").unwrap(),
-        Distribution::Zoned(vec![(600_000, 100_000), (400_000, 900_000)])
+        Distribution::Zoned([0; 3].map(|_| vec![(600_000, 100_000), (400_000, 900_000)]))
     );
     assert_eq!(
         of("zoned:60/10:30/90").unwrap_err().to_string(),
@@ -110,8 +110,8 @@ fn mixed_sizes() {
     let sizes =
         |parts: &[(u64, u64)]| Sizes::Split(parts.iter().map(|&(kib, below)| (kib << 10, below)).collect());
     let mix = sizes(&[(4, 60), (16, 100)]);
-    assert_eq!(split("4k/60:16k/40").unwrap(), [mix.clone(), mix.clone()]);
-    assert_eq!(split("4k/60:16k/40,8k").unwrap(), [mix, sizes(&[(8, 100)])]);
+    assert_eq!(split("4k/60:16k/40").unwrap(), [mix.clone(), mix.clone(), mix.clone()]);
+    assert_eq!(split("4k/60:16k/40,8k").unwrap(), [mix, sizes(&[(8, 100)]), sizes(&[(8, 100)])]);
     // As in fio's HOWTO: what has no percentage shares what the others leave.
     assert_eq!(split("4k/50:1k/:32k").unwrap()[0], sizes(&[(4, 50), (1, 75), (32, 100)]));
     assert!(
@@ -153,9 +153,9 @@ fn rates_pauses_and_ramps() {
     let job =
         only("bssplit=4k/50:8k/50\nrate_iops=100,0\nthinktime=5\nthinktime_blocks=8\nramp_time=2\n").unwrap();
     // As in fio, the smallest size is what a rate of requests counts in.
-    assert_eq!((job.rate, job.think, job.ramp_ns), ([409_600, 0], (5_000, 8), 2_000_000_000));
+    assert_eq!((job.rate, job.think, job.ramp_ns), ([409_600, 0, 0], Think { ns: 5_000, requests: 8, issued: false }, 2_000_000_000));
     let job = only("thinktime=0\nramp_time=500ms\nloops=3\nblockalign=512\n").unwrap();
-    assert_eq!((job.think, job.ramp_ns, job.loops, job.align), ((0, 1), 500_000_000, 3, Some(512)));
+    assert_eq!((job.think.ns, job.ramp_ns, job.loops, job.align), (0, 500_000_000, 3, [Some(512); 3]));
     assert!(only("rate=1m\nrate_iops=9\n").unwrap_err().contains("rate and rate_iops exclude each other"));
     assert!(only("thinktime=a\n").unwrap_err().contains("thinktime: \"a\" is not a time"));
     assert!(only("thinktime_spin=1\n").unwrap_err().contains("option thinktime_spin is not read by ftlab"));

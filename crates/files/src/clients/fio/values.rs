@@ -76,10 +76,13 @@ pub(super) fn extent(value: &str) -> Result<Extent, String> {
 }
 
 /// Parses "4k/60:16k/40" for reads and writes, or for each, as in "4k/60:16k/40,8k/100".
-pub(super) fn splits(value: &str) -> Result<[Sizes; 2], String> {
+pub(super) fn splits(value: &str) -> Result<[Sizes; 3], String> {
     match value.split_once(',') {
-        None => split(value).map(|both| [both.clone(), both]),
-        Some((reads, writes)) => Ok([split(reads.trim())?, split(writes.trim())?]),
+        None => split(value).map(|all| [all.clone(), all.clone(), all]),
+        Some((reads, writes)) => {
+            let writes = split(writes.trim())?;
+            Ok([split(reads.trim())?, writes.clone(), writes])
+        }
     }
 }
 
@@ -109,10 +112,13 @@ fn split(value: &str) -> Result<Sizes, String> {
 }
 
 /// Parses one value for both reads and writes, or one value for each, as in "4k,8k".
-pub(super) fn pair(value: &str, read: impl Fn(&str) -> Result<u64, String>) -> Result<[u64; 2], String> {
+pub(super) fn pair(value: &str, read: impl Fn(&str) -> Result<u64, String>) -> Result<[u64; 3], String> {
     match value.split_once(',') {
-        None => read(value).map(|both| [both; 2]),
-        Some((reads, writes)) => Ok([read(reads.trim())?, read(writes.trim())?]),
+        None => read(value).map(|all| [all; 3]),
+        Some((reads, writes)) => {
+            let writes = read(writes.trim())?;
+            Ok([read(reads.trim())?, writes, writes])
+        }
     }
 }
 
@@ -127,9 +133,9 @@ pub(super) fn distribution(value: &str) -> Result<Distribution, String> {
     let (name, rest) = value.split_once(':').unwrap_or((value, ""));
     match name {
         "random" if rest.is_empty() => Ok(Distribution::Random),
-        "zipf" => number(rest, 0.0, 10.0).map(Distribution::Zipf),
-        "pareto" => number(rest, 0.0, 1.0).map(Distribution::Pareto),
-        "zoned" => zones(rest).map(Distribution::Zoned),
+        "zipf" => number(rest, 0.0, 10.0).map(|theta| Distribution::Zipf(theta, None)),
+        "pareto" => number(rest, 0.0, 1.0).map(|h| Distribution::Pareto(h, None)),
+        "zoned" => zones(rest).map(|all| Distribution::Zoned([all.clone(), all.clone(), all])),
         _ => Err(format!("\"{value}\" is not one of random, zipf:THETA, pareto:H, zoned:ACCESSES/SIZE:...")),
     }
 }

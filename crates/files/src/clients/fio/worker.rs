@@ -5,7 +5,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::addresses::Addresses;
 use super::files::Place;
-use super::{Job, Pattern, Sizes};
+use super::{Job, Mix, Pattern, Sizes};
 use crate::clients::{Client, Clients, FileOp, Moment, Step};
 use ftlab_core::util::{below, stream};
 
@@ -88,8 +88,8 @@ fn listed(job: &Job, place: &Place) -> [(&'static str, String); 5] {
 /// these bytes.
 fn blocks(job: &Job, bytes: u64) -> (u64, u64) {
     let least = job.block[0].least().min(job.block[1].least());
-    let unit = job.align.unwrap_or(match &job.block {
-        [Sizes::One(read), Sizes::One(write)] => *read.max(write),
+    let unit = job.align[0].unwrap_or(match &job.block {
+        [Sizes::One(read), Sizes::One(write), _] => *read.max(write),
         _ => least,
     });
     let span = job.strides.map_or(bytes, |strides| strides.range);
@@ -221,7 +221,7 @@ impl Worker {
             return self.next_pass(moment);
         }
         let due = self.job.fsync > 0 && self.unsynced >= self.job.fsync;
-        let pause = self.job.think.0 > 0 && self.unpaused >= self.job.think.1;
+        let pause = self.job.think.ns > 0 && self.unpaused >= self.job.think.requests;
         if due || pause {
             if moment.outstanding > 0 {
                 return Step::Await;
@@ -231,17 +231,17 @@ impl Worker {
                 return Step::Do(FileOp::Fsync(0));
             }
             self.unpaused = 0;
-            return Step::Until(self.until(moment.now_ns.saturating_add(self.job.think.0)));
+            return Step::Until(self.until(moment.now_ns.saturating_add(self.job.think.ns)));
         }
         if self.job.direct && moment.outstanding >= self.job.iodepth {
             return Step::Await;
         }
         // An operation is drawn only when it can be issued, so that waiting uses up no draws; if both reads and writes
         // have to wait for their rate limits, none is drawn.
-        let half = match self.job.read_percent {
-            100 => 0,
-            0 => 1,
-            share => {
+        let half = match self.job.mix {
+            Mix::Reads => 0,
+            Mix::Writes | Mix::Trims | Mix::TrimWrites => 1,
+            Mix::Mixed(share) => {
                 let limits = [0, 1].map(|half| self.allowed_ns(half) > moment.now_ns);
                 match limits {
                     [true, true] => return self.wait(),
@@ -280,6 +280,7 @@ impl Worker {
     fn request(&mut self, half: usize) -> Step {
         let size = match &self.job.block[half] {
             Sizes::One(size) => *size,
+            Sizes::Range(least, _) => *least,
             Sizes::Split(sizes) => {
                 let draw = below(self.random.next_u64(), 100);
                 sizes.iter().find(|each| draw < each.1).or(sizes.last()).expect("at least one").0
