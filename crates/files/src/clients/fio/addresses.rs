@@ -25,7 +25,9 @@ impl Addresses {
     /// Makes the addresses of this many blocks.
     pub fn new(distribution: &Distribution, blocks: u64, random: &mut Xoshiro256PlusPlus) -> Addresses {
         match distribution {
-            Distribution::Random | Distribution::Normal(..) | Distribution::ZonedBytes(_) => Addresses::Random,
+            Distribution::Random | Distribution::Normal(..) | Distribution::ZonedBytes(_) => {
+                Addresses::Random
+            }
             Distribution::Zipf(theta, _) => Addresses::Zipf(
                 Zipf::new(blocks as f64, *theta).expect("a checked theta"),
                 Scatter::new(blocks, random),

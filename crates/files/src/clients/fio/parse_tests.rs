@@ -153,7 +153,10 @@ fn rates_pauses_and_ramps() {
     let job =
         only("bssplit=4k/50:8k/50\nrate_iops=100,0\nthinktime=5\nthinktime_blocks=8\nramp_time=2\n").unwrap();
     // As in fio, the smallest size is what a rate of requests counts in.
-    assert_eq!((job.rate, job.think, job.ramp_ns), ([409_600, 0, 0], Think { ns: 5_000, requests: 8, issued: false }, 2_000_000_000));
+    assert_eq!(
+        (job.rate, job.think, job.ramp_ns),
+        ([409_600, 0, 0], Think { ns: 5_000, requests: 8, issued: false }, 2_000_000_000)
+    );
     let job = only("thinktime=0\nramp_time=500ms\nloops=3\nblockalign=512\n").unwrap();
     assert_eq!((job.think.ns, job.ramp_ns, job.loops, job.align), (0, 500_000_000, 3, [Some(512); 3]));
     assert!(only("rate=1m\nrate_iops=9\n").unwrap_err().contains("rate and rate_iops exclude each other"));
