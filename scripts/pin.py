@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import ftlab
-from ftlab.result import REQUEST_COLUMNS
+from ftlab.results.result import REQUEST_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDED = Path(os.environ.get("FTLAB_TRACES", ROOT.parent / "shared" / "traces"))

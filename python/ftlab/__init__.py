@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from ftlab._core import InternalError, Request, UserError, __version__
     from ftlab.api import compare, components, presets, reference, run, schema
     from ftlab.commands import Swept, calibrate, crash, diff, sweep, tune
-    from ftlab.comparison import Comparison, Variant
-    from ftlab.histogram import Histogram
+    from ftlab.live.serving import LiveDevice, serve
     from ftlab.policies import (
         Candidates,
         HostScheduler,
@@ -32,8 +31,9 @@ if TYPE_CHECKING:
         VictimPolicy,
         allow_python,
     )
-    from ftlab.result import Result, Section
-    from ftlab.serving import LiveDevice, serve
+    from ftlab.results.comparison import Comparison, Variant
+    from ftlab.results.histogram import Histogram
+    from ftlab.results.result import Result, Section
     from ftlab.simulation import Simulation
     from ftlab.traces import convert_trace, generate_trace, read_trace, trace_info
 
@@ -81,8 +81,8 @@ _HOMES = {
     "_core": ("InternalError", "Request", "UserError", "__version__"),
     "commands": ("Swept", "calibrate", "crash", "diff", "sweep", "tune"),
     "api": ("compare", "components", "presets", "reference", "run", "schema"),
-    "comparison": ("Comparison", "Variant"),
-    "histogram": ("Histogram",),
+    "results.comparison": ("Comparison", "Variant"),
+    "results.histogram": ("Histogram",),
     "policies": (
         "Candidates",
         "HostScheduler",
@@ -92,8 +92,8 @@ _HOMES = {
         "VictimPolicy",
         "allow_python",
     ),
-    "result": ("Result", "Section"),
-    "serving": ("LiveDevice", "serve"),
+    "results.result": ("Result", "Section"),
+    "live.serving": ("LiveDevice", "serve"),
     "simulation": ("Simulation",),
     "traces": ("convert_trace", "generate_trace", "read_trace", "trace_info"),
 }

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from ftlab import _core
 from ftlab.configs import SHORTHANDS, ConfigLike, Scalar, load, overrides_of
 from ftlab.frames import NAME, Frame, chunks
-from ftlab.result import Result
+from ftlab.results.result import Result
 from ftlab.running import RunOptions, run_config
 
 if TYPE_CHECKING:
     from ftlab._core import MakeChunks, Preconditioning, Progress
-    from ftlab.comparison import Comparison
+    from ftlab.results.comparison import Comparison
 
 
 def _workload(arguments: Mapping[str, Any]) -> tuple[dict[str, Scalar], MakeChunks | None]:
@@ -157,8 +157,8 @@ def compare(
         InternalError: a bug in ftlab.
     """
     keywords, rows = _workload(locals())
-    from ftlab.comparison import prepare
     from ftlab.progress import Reporter
+    from ftlab.results.comparison import prepare
 
     plan = prepare(config, vary, overrides_of(set, {**keywords, **overrides}), "vary")
     with Reporter(tasks=len(plan.variants), quiet=not progress) as reporter:

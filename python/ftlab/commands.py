@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ftlab.calibration.fit import Fit
-    from ftlab.comparison import Comparison
-    from ftlab.differences import Differences
+    from ftlab.results.comparison import Comparison
+    from ftlab.results.differences import Differences
     from ftlab.studies.front import Tuned
 
 Name = str | os.PathLike[str]
@@ -229,7 +229,7 @@ def diff(
     Raises:
         UserError: a file is none of these, or no variant is in both.
     """
-    from ftlab.differences import between
+    from ftlab.results.differences import between
 
     found = between(_results(first), _results(second))
     if not found:
@@ -238,8 +238,8 @@ def diff(
 
 
 def _results(given: Name | Mapping[str, Any] | Comparison) -> Mapping[str, Mapping[str, Any]]:
-    from ftlab.differences import read
-    from ftlab.section import Section
+    from ftlab.results.differences import read
+    from ftlab.results.section import Section
 
     if isinstance(given, (str, os.PathLike)):
         return read(given)

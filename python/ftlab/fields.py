@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from ftlab.section import Section, Settings
+from ftlab.results.section import Section, Settings
 
 
 class Engine(Section):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ftlab.labels import heading
 from ftlab.palette import PARTS
+from ftlab.results.labels import heading
 from ftlab.units import significant, time_unit
 
 if TYPE_CHECKING:
     import altair as alt
 
-    from ftlab.labels import Labels, Side
+    from ftlab.results.labels import Labels, Side
 
 SUFFIXES = (".png", ".svg")
 """The file extensions that `draw` can produce."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ftlab import _core
-from ftlab.result import Result
+from ftlab.results.result import Result
 
 if TYPE_CHECKING:
     from ftlab._core import Config, Device, MakeChunks, Preconditioning, Progress, RunResult

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ftlab import _core
 from ftlab._core import UserError
 from ftlab.configs import ConfigLike, Scalar, load, overrides_of
-from ftlab.result import Result
+from ftlab.results.result import Result
 from ftlab.units import duration
 
 if TYPE_CHECKING:

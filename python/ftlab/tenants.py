@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ftlab._core import UserError
 from ftlab.pool import run_all
-from ftlab.result import Result
+from ftlab.results.result import Result
 from ftlab.running import RunOptions, run_config
 
 if TYPE_CHECKING:

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from ftlab import _core
 from ftlab._core import Config, OutputError, UserError
 from ftlab.configs import GENERATOR_DEFAULTS, Override, Scalar, keyword_overrides, load_text, to_text
+from ftlab.live.told import told_doubts
 from ftlab.outputs import Output, beside, check_distinct, system_errors
-from ftlab.told import told_doubts
 
 if TYPE_CHECKING:
     import polars as pl
 
     from ftlab._core import Progress
-    from ftlab.result import Result
+    from ftlab.results.result import Result
     from ftlab.running import RunOptions
 
 SUFFIXES = (".csv", ".parquet")
@@ -355,7 +355,7 @@ def _requests_parquet(rows: Path, target: Path) -> None:
     """Writes the per-request csv as Parquet."""
     import polars as pl
 
-    from ftlab.result import FLAGS, OPS, REQUEST_COLUMNS
+    from ftlab.results.result import FLAGS, OPS, REQUEST_COLUMNS
 
     with rows.open(encoding="ascii") as lines:
         columns = lines.readline().strip().split(",")

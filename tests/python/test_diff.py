@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from front import Cli
-from ftlab.differences import compare, render
+from ftlab.results.differences import compare, render
 
 Make = Callable[..., dict[str, Any]]
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import ftlab
 from front import Cli
-from ftlab.histogram import lower, midpoint
+from ftlab.results.histogram import lower, midpoint
 
 WORK = {
     "workload.synthetic.requests": 4000,

@@ -16,7 +16,7 @@ import pytest
 from front import Cli
 from ftlab._core import UserError
 from ftlab.configs import Override, load
-from ftlab.histogram import Histogram
+from ftlab.results.histogram import Histogram
 from ftlab.studies import split
 from ftlab.studies.measure import measure
 from ftlab.traces import trace_config

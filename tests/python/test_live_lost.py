@@ -19,8 +19,8 @@ import campaign
 import ftlab
 import stores
 from front import Cli
-from ftlab import live_lost
 from ftlab.cli import crash_live
+from ftlab.live import lost
 from live import lacks, need
 
 DRIVE = {"device.precondition": "none", "flash.blocks_per_plane": "32"}
@@ -106,10 +106,10 @@ def test_a_loss_explains_itself(tmp_path: Path) -> None:
     assert f"lost: {len(failure['lost'])} of " in done.stderr and ", lost" in done.stderr
     assert failure["text"] in (keep / "explanation.txt").read_text()
     media = keep / "image" / "nand"
-    cut = live_lost.Cut(media)
+    cut = lost.Cut(media)
     assert cut.lost() == failure["lost"]
     assert judged(tmp_path, media) == failure["text"]
-    assert not live_lost.Cut.exists(media), "what the cut left is taken up once"
+    assert not lost.Cut.exists(media), "what the cut left is taken up once"
     assert judged(tmp_path, media) == failure["text"]
 
 
@@ -144,7 +144,7 @@ def test_a_write_that_failed_long_ago_is_told(tmp_path: Path, cli: Cli) -> None:
             with pytest.raises(OSError):
                 client.ask(stores.WRITE, number * 512, data=b"b" * 512)
         cli.ok("ctl", str(socket), "cut")
-    cut = live_lost.Cut(media)
+    cut = lost.Cut(media)
     cut.choose(tuple("0" * sectors for sectors in cut.sectors()))
     first, second = (write["number"] for write in cut.writes[:2])
     assert second < cut.recent[0]["number"]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ftlab import live_lost
 from ftlab._core import UserError
 from ftlab.configs import load
-from ftlab.live_cuts import Campaign, Failure, Outcome, Point, Programs
+from ftlab.live import lost
+from ftlab.live.cuts import Campaign, Failure, Outcome, Point, Programs
 
 
 def test_a_loss_outlasts_a_command_that_fails_by_itself() -> None:
@@ -44,16 +44,16 @@ def test_states_are_all_or_the_likeliest() -> None:
     """Each state comes once; beyond the bound, whole writes come before torn ones, and those that lose or
     keep one write before random ones.
     """
-    assert len(set(live_lost.states([1, 1, 1], 8))) == 8
-    assert sorted(live_lost.states([2, 1], 8)) == sorted((a + b, c) for a in "01" for b in "01" for c in "01")
-    assert len(list(live_lost.states([8, 8], 64, torn=False))) == 4
-    few = list(live_lost.states([8] * 20, 30))
+    assert len(set(lost.states([1, 1, 1], 8))) == 8
+    assert sorted(lost.states([2, 1], 8)) == sorted((a + b, c) for a in "01" for b in "01" for c in "01")
+    assert len(list(lost.states([8, 8], 64, torn=False))) == 4
+    few = list(lost.states([8] * 20, 30))
     assert len(set(few)) == 30 and few[0] == ("0" * 8,) * 20 and few[1] == ("1" * 8,) * 20
-    assert {state.count("1" * 8) for state in few[2:]} == {1, 19} and not any(map(live_lost.is_torn, few))
-    several = list(live_lost.states([8, 8], 20))
-    assert not any(map(live_lost.is_torn, several[:4])) and all(map(live_lost.is_torn, several[4:8]))
+    assert {state.count("1" * 8) for state in few[2:]} == {1, 19} and not any(map(lost.is_torn, few))
+    several = list(lost.states([8, 8], 20))
+    assert not any(map(lost.is_torn, several[:4])) and all(map(lost.is_torn, several[4:8]))
     assert several[4] == ("0" * 8, "1" * 4 + "0" * 4) and len(set(several)) == 20
-    assert list(live_lost.smaller(("11", "01", "0"))) == [("11", "11", "0"), ("11", "01", "1")]
+    assert list(lost.smaller(("11", "01", "0"))) == [("11", "11", "0"), ("11", "01", "1")]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_flush_that_failed_makes_nothing_durable(
     flush = {**write, "number": 2, "op": "flush", "begin_ns": 20, "end_ns": 30, "failed": failed}
     head = {"time_ns": 40, "writes": [{**write, "persists": "0"}] * unflushed, "recent": [write, flush]}
     (tmp_path / "nand.cut").write_bytes(json.dumps(head).encode() + b"\n")
-    cut = live_lost.Cut(tmp_path / "nand")
+    cut = lost.Cut(tmp_path / "nand")
     assert cut.durable_ns(write) == durable_ns
     assert f"#1 write of 512 B at 0: {fate}" in cut.told()
     assert f"#2 flush: {'failed' if failed else 'done'}" in cut.told()
@@ -85,6 +85,6 @@ def test_a_write_that_failed_is_not_acknowledged(tmp_path: Path) -> None:
     for failed, told in ((False, ""), (True, ", failed")):
         head = {"time_ns": 40, "writes": [{**write, "failed": failed}], "recent": []}
         (tmp_path / "nand.cut").write_bytes(json.dumps(head).encode() + b"\n")
-        cut = live_lost.Cut(tmp_path / "nand")
+        cut = lost.Cut(tmp_path / "nand")
         assert [(lost["acknowledged"], lost["failed"]) for lost in cut.lost()] == [(not failed, failed)]
         assert f"  #1 write of 512 B at 0{told}\n" in cut.told()

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from front import Cli
-from ftlab import live
+from ftlab.live import devices
 from live import DEVICES, Served, need, served, without_times
 
 DASHBOARD = Path(__file__).resolve().parents[2] / "docs" / "live-dashboard.json"
@@ -278,7 +278,7 @@ def test_waits_for_a_processor_are_told(tmp_path: Path, cli: Cli) -> None:
     assert found["pressure"] is None or 0 < found["pressure"] <= 1
     assert "wait for processors: " in told
     warned = "threads of the device waited for a processor" in device.ended
-    assert warned == (found["wait_share"] > live.NOTICEABLE)
+    assert warned == (found["wait_share"] > devices.NOTICEABLE)
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_waits_for_a_processor_are_told(tmp_path: Path, cli: Cli) -> None:
 )
 def test_more_than_a_tenth_is_warned_of(share: float | None, time_: str, warns: bool) -> None:
     found = {"wait_share": share, "pressure": None}
-    assert (live.interfered({"time": time_, "interference": found}) is not None) == warns
+    assert (devices.interfered({"time": time_, "interference": found}) is not None) == warns
 
 
 def test_clients_are_tenants_by_their_exports(tmp_path: Path, cli: Cli) -> None:

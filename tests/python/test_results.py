@@ -24,7 +24,7 @@ import ftlab
 from ftlab import fields
 from ftlab.configs import to_text
 from ftlab.fields import Fields
-from ftlab.section import Section, Settings, _sections
+from ftlab.results.section import Section, Settings, _sections
 from reports import MEASURED, WORKLOAD
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import ftlab
-from ftlab.result import OPS, REQUEST_COLUMNS
+from ftlab.results.result import OPS, REQUEST_COLUMNS
 
 Rows = list[tuple[int, str, int, int]]
 

@@ -18,12 +18,12 @@ import pytest
 from rich.console import Console
 
 from ftlab.cli.top import view
-from ftlab.comparison import Comparison, Variant
-from ftlab.labels import short_names
-from ftlab.metrics import METRICS, best, ratio
 from ftlab.plot import draw
-from ftlab.result import Result
-from ftlab.table import render, render_as, render_for
+from ftlab.results.comparison import Comparison, Variant
+from ftlab.results.labels import short_names
+from ftlab.results.metrics import METRICS, best, ratio
+from ftlab.results.result import Result
+from ftlab.results.table import render, render_as, render_for
 from ftlab.units import bandwidth, duration, fio, iops, percent, significant, size, time_unit
 
 FACTORS = {"noop": 1.0, "row": 0.97, "amphibian": 0.95, "hp": 0.93, "rb": 0.71, "map": 0.7, "map+": 0.66}

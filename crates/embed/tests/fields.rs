@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from ftlab.section import Section, Settings
+from ftlab.results.section import Section, Settings
 "#;
 
 const PAGE: &str = "# The fields of a result

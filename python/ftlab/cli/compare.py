@@ -72,7 +72,7 @@ def compare(
     each metric and gives the ratio to the first variant. Where the trace, a generator's key or the seed
     varies, both are among the variants that have it in common.
     """
-    from ftlab.comparison import prepare
+    from ftlab.results.comparison import prepare
 
     overrides = [*options.measured_for(html_path), *options.overrides(settings, flags)]
     plan = prepare(config, _values(vary), overrides, "--vary")
@@ -123,7 +123,7 @@ def compare(
     if json_path == "-":
         write_stdout(text)
     elif layout or not quiet:
-        from ftlab.table import render_as, render_for
+        from ftlab.results.table import render_as, render_for
 
         write_stdout(render_as(comparison, layout) if layout else render_for(comparison, sys.stdout))
 

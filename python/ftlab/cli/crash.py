@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
-from ftlab import _core, live_cuts
+from ftlab import _core
 from ftlab._core import UserError
 from ftlab.cli import completing, crash_live, options
 from ftlab.configs import load
+from ftlab.live.cuts import Programs
 from ftlab.outputs import check_distinct, write_stdout
 from ftlab.units import count, duration
 
@@ -137,7 +138,7 @@ def crash(
         if every and context.get_parameter_source("cuts") is not click.core.ParameterSource.DEFAULT:
             raise UserError("--every and --cuts exclude each other: --every cuts at each request")
         seed = flags.pop("seed")
-        programs = live_cuts.Programs(
+        programs = Programs(
             command,
             setup_command,
             check_command,

@@ -20,8 +20,8 @@ from ftlab._core import Config, UserError
 from ftlab.cli import options
 from ftlab.cli.stopping import Asked, asked_to_stop
 from ftlab.configs import Override, file_name, keys, load
-from ftlab.live_cuts import Campaign, Covered, Failure, Outcome, Programs
-from ftlab.live_search import Search
+from ftlab.live.cuts import Campaign, Covered, Failure, Outcome, Programs
+from ftlab.live.search import Search
 from ftlab.outputs import write_stdout
 from ftlab.process import ENDED
 from ftlab.units import count, duration, quantity

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from ftlab import live
 from ftlab._core import UserError
+from ftlab.live import devices
 from ftlab.outputs import json_text, write_stdout
 
 COMMANDS = {
@@ -71,7 +71,7 @@ def ctl(words: tuple[str, ...], after: int | None, seed: int | None) -> None:
         told = f"save {Path(further[0]).absolute()}"
     if "\n" in told:
         raise UserError(f"{command}: a command is one line")
-    answer = live.ask(path or live.the_only(), told)
+    answer = devices.ask(path or devices.the_only(), told)
     if command == "stats":
         write_stdout(json_text(answer))
 

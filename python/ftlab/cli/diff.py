@@ -24,7 +24,7 @@ def diff(first: str, second: str, everything: bool, json_path: str | None) -> No
     label are compared. The last column is B over A. What the engine took is left out. Exit status 0, whether
     or not there are differences.
     """
-    from ftlab import differences
+    from ftlab.results import differences
 
     output = options.json_output(json_path)
     if output:

@@ -18,8 +18,8 @@ from ftlab.configs import GENERATOR_DEFAULTS, SHORTHANDS, Override, keys
 from ftlab.outputs import Output
 
 if TYPE_CHECKING:
-    from ftlab.comparison import Plan
-    from ftlab.result import Result
+    from ftlab.results.comparison import Plan
+    from ftlab.results.result import Result
     from ftlab.studies.executor import Executor
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])

@@ -17,7 +17,7 @@ from ftlab.outputs import (
     write_report,
     write_stdout,
 )
-from ftlab.result import Timeline
+from ftlab.results.result import Timeline
 from ftlab.units import count, duration
 
 REQUESTS_SUFFIXES = (".csv", ".parquet")

@@ -15,15 +15,15 @@ from ftlab._core import UserError
 from ftlab.cli import completing, options
 from ftlab.cli.stopping import asked_to_stop
 from ftlab.configs import Override, load
+from ftlab.live.recordings import check_recording, finish_recording, reader_of
 from ftlab.outputs import Output, check_distinct, saying_what_is_written, write_stdout
-from ftlab.recordings import check_recording, finish_recording, reader_of
 from ftlab.units import count, duration, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ftlab._core import LiveServer, Preconditioning
-    from ftlab.result import Result
+    from ftlab.results.result import Result
 
 LOOK_S = 0.1
 """Time between two checks of the device for a failure, in seconds."""
@@ -160,9 +160,9 @@ def serve(
     check_distinct(outputs, [name for name in (load_state, media) if name])
 
     from ftlab import _core
-    from ftlab.live import beside, interfered, named
+    from ftlab.live.devices import beside, interfered, named
     from ftlab.progress import Reporter
-    from ftlab.result import Result
+    from ftlab.results.result import Result
 
     with (
         reader_of(recording if rotated is None else None, _say) as recording_opened,
@@ -257,7 +257,7 @@ def _unless(asked: threading.Event, told: Preconditioning | None) -> Preconditio
 
 def _wait(server: LiveServer, asked: threading.Event, fuse: str | None, media: str | None) -> None:
     """Prints where the device is, and waits until it has to stop."""
-    from ftlab.live import uri
+    from ftlab.live.devices import uri
 
     for address in server.addresses():
         _say(f"serving {uri(address)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ftlab import live
+from ftlab.live import devices
 from ftlab.units import count, duration, fio, percent, significant, size
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def top(path: str | None, interval: float, once: bool) -> None:
     from rich.console import Console
     from rich.live import Live
 
-    path = path or live.the_only()
-    before, at = live.ask(path, "stats"), time.monotonic()
+    path = path or devices.the_only()
+    before, at = devices.ask(path, "stats"), time.monotonic()
     console = Console()
     if once or not sys.stdout.isatty():
         console.print(view(path, before, before, 1.0))
@@ -46,7 +46,7 @@ def top(path: str | None, interval: float, once: bool) -> None:
         with Live(view(path, before, before, 1.0), console=console, screen=True, auto_refresh=False) as shown:
             while True:
                 time.sleep(interval)
-                after, now = live.ask(path, "stats"), time.monotonic()
+                after, now = devices.ask(path, "stats"), time.monotonic()
                 shown.update(view(path, before, after, now - at), refresh=True)
                 before, at = after, now
     except KeyboardInterrupt:

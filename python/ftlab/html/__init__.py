@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from ftlab.html.data import Measured, RunLabels, notes_in, payload, plain
 from ftlab.outputs import Output
-from ftlab.report import where_time_went
+from ftlab.results.report import where_time_went
 
 if TYPE_CHECKING:
-    from ftlab.comparison import Comparison
+    from ftlab.results.comparison import Comparison
 
 KEYS = ("results.histograms", "results.series", "results.erase_map", "results.miss_curve")
 """Keys that make a result hold all that the report draws; without them the report draws less."""

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ftlab import palette
-from ftlab.histogram import lower
-from ftlab.notes import notes_on
+from ftlab.results.histogram import lower
+from ftlab.results.notes import notes_on
 
 RunLabels: TypeAlias = dict[str, str]
 """The labels that distinguish a run from the others: name and value."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ftlab.histogram import Histogram
 from ftlab.outputs import inside
+from ftlab.results.histogram import Histogram
 from ftlab.studies.cache import Cache
 from ftlab.studies.declaration import Figure
 from ftlab.studies.expression import Expression

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ftlab import _core
 from ftlab._core import Config
-from ftlab.result import OPS
+from ftlab.results.result import OPS
 from ftlab.running import RunOptions, run_config, run_core
 from ftlab.tenants import with_slowdowns
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ftlab.labels import cut_left
+from ftlab.results.labels import cut_left
 from ftlab.studies import readable
 from ftlab.studies.declaration import Figure
 from ftlab.studies.series import Number

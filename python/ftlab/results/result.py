@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ftlab._core import RunResult, UserError
 from ftlab.fields import Fields
-from ftlab.labels import Shown, Side
 from ftlab.outputs import json_text
-from ftlab.section import Section
+from ftlab.results.labels import Shown, Side
+from ftlab.results.section import Section
 from ftlab.units import count, duration
 
 __all__ = ["Result", "Section", "Timeline"]
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ftlab._core import Column
-    from ftlab.fio import Digest
-    from ftlab.histogram import Histogram
+    from ftlab.results.fio import Digest
+    from ftlab.results.histogram import Histogram
 
 REQUEST_COLUMNS = (
     "id",
@@ -154,7 +154,7 @@ class Result(Fields):
 
         For a result from a file, reads of pages that were never written are not known.
         """
-        from ftlab.notes import notes_on
+        from ftlab.results.notes import notes_on
 
         return notes_on(self._data, self._unwritten)
 
@@ -193,7 +193,7 @@ class Result(Fields):
 
     def _repr_html_(self) -> str:
         """Returns the most important figures, for notebooks."""
-        from ftlab.table import as_html
+        from ftlab.results.table import as_html
 
         return as_html(self._alone())
 
@@ -210,7 +210,7 @@ class Result(Fields):
         Raises:
             UserError: there is no such part, or the result has neither bins nor requests.
         """
-        from ftlab.histogram import Histogram
+        from ftlab.results.histogram import Histogram
 
         if part not in _PARTS or op not in _LETTERS:
             raise UserError(
@@ -234,7 +234,7 @@ class Result(Fields):
         Raises:
             UserError: the requests were not collected.
         """
-        from ftlab.fio import document
+        from ftlab.results.fio import document
 
         return document([(name or self._data["config"].get("preset") or "ftlab", self)], plus=plus)
 
@@ -245,7 +245,7 @@ class Result(Fields):
         Raises:
             UserError: the requests were not collected.
         """
-        from ftlab.fio import digest
+        from ftlab.results.fio import digest
 
         if self._fio is None:
             self._fio = digest(self)
@@ -263,7 +263,7 @@ class Result(Fields):
             UserError: the file cannot be written.
         """
         from ftlab.html import write_report
-        from ftlab.labels import title as label_of
+        from ftlab.results.labels import title as label_of
 
         config = self._data["config"]
         trace = config["workload"].get("trace")
@@ -334,7 +334,7 @@ class Result(Fields):
 
     def __str__(self) -> str:
         """Returns the report that ``ftlab run`` prints."""
-        from ftlab.report import render
+        from ftlab.results.report import render
 
         return render(self)
 

@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from ftlab.labels import FILES, Labels, Side, cut_left, heading
-from ftlab.metrics import Metric, Number, best, metrics_of, ratio
 from ftlab.outputs import folded
+from ftlab.results.labels import FILES, Labels, Side, cut_left, heading
+from ftlab.results.metrics import Metric, Number, best, metrics_of, ratio
 from ftlab.units import Unit, amount, fio, significant, time_unit
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from ftlab._core import Config, InternalError, UserError
 from ftlab.configs import ConfigLike, Override, Scalar, load, to_text
-from ftlab.labels import Labels, Shown, Side
 from ftlab.outputs import json_text
 from ftlab.progress import Reporter
-from ftlab.result import Result
+from ftlab.results.labels import Labels, Shown, Side
+from ftlab.results.result import Result
 from ftlab.running import RunOptions, run_config
 from ftlab.studies.axes import Axis, Choice
 from ftlab.studies.declaration import study_of
@@ -185,7 +185,7 @@ class Comparison(Side):
         Raises:
             UserError: the requests were not collected.
         """
-        from ftlab.fio import document
+        from ftlab.results.fio import document
 
         return document([(variant.label, variant.result) for variant in self.variants], plus=plus)
 
@@ -196,7 +196,7 @@ class Comparison(Side):
         """
         import polars as pl
 
-        from ftlab.table import records
+        from ftlab.results.table import records
 
         return pl.DataFrame(records(self), infer_schema_length=None)
 
@@ -219,7 +219,7 @@ class Comparison(Side):
 
     def _repr_html_(self) -> str:
         """Returns the table, for notebooks."""
-        from ftlab.table import as_html
+        from ftlab.results.table import as_html
 
         return as_html(self)
 
@@ -243,7 +243,7 @@ class Comparison(Side):
 
     def __str__(self) -> str:
         """Returns the table that ``ftlab compare`` prints, 100 columns wide."""
-        from ftlab.table import render
+        from ftlab.results.table import render
 
         return render(self, width=100)
 

@@ -81,7 +81,7 @@ class Section(Mapping[str, Any]):
         if key in points:
             return int(points[key])
         if "histogram" in self._data:
-            from ftlab.histogram import Histogram
+            from ftlab.results.histogram import Histogram
 
             return Histogram.of_summary(self._data).percentile(percent)
         known = ", ".join(f"{float(each):g}" for each in points) or "none, as there are no values"

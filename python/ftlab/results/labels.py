@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ftlab.units import count
 
 if TYPE_CHECKING:
-    from ftlab.section import Section
+    from ftlab.results.section import Section
 
 FILES = ("workload.trace", "workload.fio_job")
 """Keys that hold a file's name."""

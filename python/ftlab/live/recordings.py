@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ftlab._core import UserError
+from ftlab.live.told import TOLD_LINE, told_metadata
 from ftlab.outputs import Output, system_errors
-from ftlab.told import TOLD_LINE, told_metadata
 from ftlab.traces import CHUNK_ROWS, LATENCY, OPERATION_LETTERS, SUFFIXES, interruptibly
 
 

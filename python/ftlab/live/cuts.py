@@ -20,8 +20,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ftlab import _core
 from ftlab._core import UserError
-from ftlab.live_copies import copy
-from ftlab.live_lost import Cut
+from ftlab.live.copies import copy
+from ftlab.live.lost import Cut
 
 if TYPE_CHECKING:
     from ftlab._core import Config, LiveServer

@@ -9,12 +9,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ftlab import _core, live
+from ftlab import _core
 from ftlab._core import InternalError, UserError
 from ftlab.configs import ConfigLike, Override, Scalar, load, overrides_of
+from ftlab.live import devices
+from ftlab.live.recordings import check_recording, finish_recording, reader_of
 from ftlab.outputs import Output
-from ftlab.recordings import check_recording, finish_recording, reader_of
-from ftlab.result import Result
+from ftlab.results.result import Result
 
 if TYPE_CHECKING:
     from ftlab._core import LiveServer
@@ -28,7 +29,7 @@ class LiveDevice:
         self._server = server
         self.control = control
         """The socket of ``ftlab ctl`` and ``ftlab top``."""
-        self.uris = [live.uri(address) for address in server.addresses()]
+        self.uris = [devices.uri(address) for address in server.addresses()]
         """The addresses in the form that NBD clients take."""
         self.disk = None if fuse is None else Path(fuse) / "disk"
         """The device as a file, if it has a FUSE directory."""
@@ -45,7 +46,7 @@ class LiveDevice:
         Raises:
             UserError: the device refuses the command, or does not run any more.
         """
-        return live.ask(self.control, command)
+        return devices.ask(self.control, command)
 
     def look(self) -> bool:
         """Returns whether the device was asked to stop by a command; raises the error that stopped it.
@@ -113,7 +114,7 @@ def serve(
     recording = None if record is None else Output("record", record)
     check_recording(recording, rotate)
     pipe = reader_of(recording if rotate is None else None)
-    with pipe as recording_opened, live.named(control or live.beside(addresses)) as commands:
+    with pipe as recording_opened, devices.named(control or devices.beside(addresses)) as commands:
         server = _core.LiveServer(
             resolved,
             addresses,

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from ftlab._core import __version__
 from ftlab.configs import to_text
-from ftlab.histogram import PERCENTILES, Histogram, midpoint
+from ftlab.results.histogram import PERCENTILES, Histogram, midpoint
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ftlab.result import Result
+    from ftlab.results.result import Result
 
     Times = np.ndarray[Any, Any]
 
@@ -80,7 +80,7 @@ def digest(result: Result) -> Digest:
     """
     import numpy as np
 
-    from ftlab.result import REFUSED
+    from ftlab.results.result import REFUSED
 
     arrival, dispatch, complete = (
         result.column(f"{name}_ns") for name in ("arrival", "dispatch", "complete")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ftlab._core import UserError
-from ftlab.report import PERCENTILES
+from ftlab.results.report import PERCENTILES
 from ftlab.units import Unit, significant, time_unit
 
 RESULT, COMPARISON = "ftlab.result.v1", "ftlab.compare.v1"

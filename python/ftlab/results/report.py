@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ftlab.labels import parts, title
-from ftlab.result import Result
+from ftlab.results.labels import parts, title
+from ftlab.results.result import Result
 from ftlab.units import Unit, amount, bandwidth, count, duration, iops, percent, significant, size, time_unit
 
 PERCENTILES = ("50.000000", "90.000000", "99.000000", "99.900000")

@@ -9,9 +9,9 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from ftlab.live_copies import copy
-from ftlab.live_cuts import Campaign, Covered, Failure, Outcome, Point, StoppedError
-from ftlab.live_lost import Cut, State, is_torn, smaller, states
+from ftlab.live.copies import copy
+from ftlab.live.cuts import Campaign, Covered, Failure, Outcome, Point, StoppedError
+from ftlab.live.lost import Cut, State, is_torn, smaller, states
 
 MOST_CUTS = 200
 """How many requests may come before a failure for an earlier one to be looked for."""

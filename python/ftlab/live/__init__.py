@@ -1,0 +1,1 @@
+"""Live devices: where they are, what they are told, what they record, and cuts of their power."""
