@@ -49,7 +49,7 @@ help:
 	@echo 'make soak     long campaigns: laws on devices drawn anew; 20,000 configurations; 100,000 sequences of C calls; signals and full disks over every command that writes'
 	@echo 'make kernel-order  the order of dispatch of a kernel in a guest, compared with that of its schedulers here (qemu; minutes)'
 	@echo 'make audit    licences and known advisories of all dependencies'
-	@echo 'make docs     write docs/configuration.md, docs/fields.md and python/ftlab/fields.py again, from the code'
+	@echo 'make docs     write docs/configuration.md, docs/fields.md, DEVIATIONS.md and python/ftlab/fields.py again, from the code'
 	@echo 'make validation  compare ftlab with plain models, public simulators and drives; writes docs/validation.md, docs/drives.md'
 	@echo 'make site     the documentation as a web site in $(OUT)/site; every warning is an error'
 	@echo 'make picture  draw the pictures of README.md, of getting started and of the explanations again'
@@ -215,6 +215,7 @@ audit: $(VENV)/.deps
 
 docs: $(VENV)/.built
 	$(BIN)/python -c 'import ftlab; print(ftlab.reference(), end="")' > docs/configuration.md
+	$(BIN)/python scripts/readings.py --write
 	FTLAB_FIELDS=write cargo test --locked --package ftlab-embed --test fields
 
 # The rows of recorded traces need them; a figure out of its bounds is an error, on both pages.

@@ -35,8 +35,8 @@ nitpick_ignore_regex = [
     ("py:class", r"(np|alt|numpy|pl|polars|os|collections|pathlib|typing|click)\..*"),
     ("py:class", r"(Any|ArrayLike|ConfigLike|Scalar|Frame|Mapping|Iterable|Progress|Preconditioning)"),
     ("py:class", "Completion"),
-    ("py:class", r"(ftlab\.result\.)?(Digest|Column|Timeline)"),
-    ("py:class", r"(ftlab\.labels\.)?Shown"),
+    ("py:class", r"(ftlab\.results\.result\.)?(Digest|Column|Timeline)"),
+    ("py:class", r"(ftlab\.results\.labels\.)?Shown"),
     ("py:class", r"(ftlab\.fitting\.fit\.)?Fit|Name|Differences|LiveServer|Tuned"),
     ("py:class", r"ftlab\._core\..*"),
 ]

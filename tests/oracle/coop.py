@@ -1,7 +1,7 @@
 """A model of BAST and FAST below noop, irbw, padding and coop, on one serial chip, with times.
 
 It follows Algorithms 1 to 4 of Shim et al. (TC 2014) and their interpretation in spec/coop.md and
-DEVIATIONS.md; the merges are those of ``plain.py``. Requests are (arrival_ns, op, first page, pages), reads,
+docs/readings/coop.md; the merges are those of ``plain.py``. Requests are (arrival_ns, op, first page, pages), reads,
 writes and trims. Writes that are pending together cover the same pages or disjoint ones, because no source
 says how overlapping writes are ordered.
 

@@ -1,7 +1,7 @@
 """BAST and FAST on several chips, request by request: merges of each kind with copies and times, erasures,
 latencies, and the valid pages of every block.
 
-Written from Shim et al. (TC 2014, sections 2.2.1 and 2.2.2) and DEVIATIONS.md ("Hybrid FTLs"). A block is the
+Written from Shim et al. (TC 2014, sections 2.2.1 and 2.2.2) and docs/readings/hybrid-ftls.md. A block is the
 list of what was programmed in it, and the map names a block and a place, so that what is valid follows from
 the map alone. ``plain.py`` counts the same merges without blocks, ``coop.py`` adds the host on one chip.
 """

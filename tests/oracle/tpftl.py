@@ -1,5 +1,5 @@
 """TPFTL (Zhou et al., EuroSys 2015), from the specification's digest of two public implementations and from
-DEVIATIONS.
+docs/readings/mapping-caches.md.
 
 Entries of 6 B are in nodes of 8 B, one for each translation page with a cached entry. The mean over a node's
 entries says how recently the node was used; it is computed anew each time.

@@ -1,6 +1,6 @@
 """The translation blocks of FTLs that gather units of the map into pages (``units.py``), on one chip.
 
-The model was written from Kim and Lee (ICSOFT 2020, sections 3.3 and 3.4), spec/msftl.md and DEVIATIONS.md:
+The model was written from Kim and Lee (ICSOFT 2020, sections 3.3 and 3.4), spec/msftl.md and docs/readings/msftl.md:
 pages go to one open block. When the last block would be opened, the directory is written, and then blocks
 with the fewest up-to-date units are collected until one is free. The directory on flash is data like units.
 

@@ -40,6 +40,13 @@ def test_the_configuration_reference_is_current() -> None:
     assert text == ftlab.reference(), "run `make docs`"
 
 
+def test_the_collected_readings_are_current() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "readings.py"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == (ROOT / "DEVIATIONS.md").read_text(), "run `make docs`"
+
+
 def test_the_keys_that_answer_questions_exist() -> None:
     text = (ROOT / "docs" / "which-keys.md").read_text()
     rows = re.findall(r"^\| (?!question|---)[^|]+ \| ([^|]+) \|", text, re.MULTILINE)

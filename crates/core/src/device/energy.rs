@@ -5,7 +5,7 @@
 //!
 //! Source: a fixed energy for each operation, and a power while nothing goes on, are what power models of NAND flash
 //! come down to once the device is chosen (Mohan et al., "FlashPower: a detailed power model for NAND flash memory",
-//! DATE 2010; SimpleSSD, `pal/old/LatencySLC.cc`). What was read into it is in `DEVIATIONS.md`.
+//! DATE 2010; SimpleSSD, `pal/old/LatencySLC.cc`). What was read into it is in `docs/readings/energy.md`.
 
 use crate::config::units::{ENERGY, ENERGY_PER_BYTE, POWER};
 use crate::config::{ByPageType, Contradiction, Kind, section};

@@ -5,7 +5,7 @@
 //!
 //! Source: the types of a word line's pages and the order of two-pass programming are those of NAND with several bits a
 //! cell (Cai et al., "Error Characterization, Mitigation, and Recovery in Flash-Memory-Based Solid-State Drives",
-//! Proc. IEEE 2017, sections 2.3 and 2.4). What was read into it is in `DEVIATIONS.md`.
+//! Proc. IEEE 2017, sections 2.3 and 2.4). What was read into it is in `docs/readings/cells.md`.
 
 use super::Flash;
 use super::settings::{PageOrder, Programming};

@@ -110,7 +110,7 @@ impl Work {
         let mut sources = copied.sources.drain(..);
         let mut targets = copied.targets.iter();
         let (mut target, mut nth, mut before) = (targets.next(), 0, 0);
-        // Where a unit is a page, it waits for one read only (DEVIATIONS.md).
+        // Where a unit is a page, it waits for one read only (docs/readings/cells.md).
         let waits = self.timing.unit_pages > 1;
         let (mut read, mut there) = (0, 0);
         for at in 0..units {

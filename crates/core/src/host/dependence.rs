@@ -15,7 +15,7 @@
 //!
 //! On the device of the recording, every request is sent when it was recorded. `hfplayer` (Haghdoost et al., "On the
 //! Accuracy and Scalability of Intensive I/O Workload Replay", FAST 2017) has the same end; it speculates which request
-//! depends on which by its kind and its address. DEVIATIONS.md says what else was tried.
+//! depends on which by its kind and its address. docs/readings/time.md says what else was tried.
 
 use crate::clock::NEVER;
 use crate::util::{NONE, Slab, Sooner};

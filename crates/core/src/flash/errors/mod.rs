@@ -11,7 +11,7 @@
 //! since it was erased. A codeword of `flash.ecc_unit` bytes has rate x bits errors; step k of a read retry corrects
 //! `ecc_limit` x `retry_gain`^k of them, and a read needs the smallest step that corrects all. Nothing is drawn: a
 //! codeword has as many errors as it has on average. Decisions: `docs/decisions/0033-errors.md`; readings:
-//! `DEVIATIONS.md`.
+//! `docs/readings/errors-and-age.md`.
 //!
 //! Cells remember what was done to them, so this is not part of an FTL: [`Reliability`] counts programs, reads and
 //! erasures as they are emitted, and a saved state and a power cut keep it.

@@ -6,7 +6,7 @@
 //! over independently of each other: SimpleSSD (`ftl/read_reclaim/abstract_read_reclaim.cc`, 2y-nm MLC, time in days,
 //! reads of a block) and MQSim-JW (`docs/features/ecc-and-read-retry.md`, 72-layer TLC, reads of a page on average). A
 //! third, which has both rows under the heading FAST19, also counts days. What was read into the units is in
-//! `DEVIATIONS.md`.
+//! `docs/readings/errors-and-age.md`.
 
 use crate::config::choice;
 

@@ -5,7 +5,7 @@
 //! Read-Retry", ASPLOS 2021: the cells sense for the next step while the data of the last one are on the bus.
 //! *sentinel* is Li et al., "Shaving Retries with Sentinels for Fast Read over High-Density 3D Flash", MICRO 2020: the
 //! errors of reserved cells tell the right shift once the first read has failed. What was read into them is in
-//! `DEVIATIONS.md`.
+//! `docs/readings/errors-and-age.md`.
 
 use crate::config::choice;
 

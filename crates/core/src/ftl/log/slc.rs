@@ -13,7 +13,7 @@
 //!
 //! Source: the static and the dynamic cache are those that vendors describe (Samsung, "Samsung Solid State Drive
 //! TurboWrite Technology", white paper, 2013; Micron, "Optimized Client Computing With Dynamic Write Acceleration", 2014).
-//! What was read into them is in `DEVIATIONS.md`.
+//! What was read into them is in `docs/readings/slc-cache.md`.
 
 use super::cache::{OfLun, SlcCache};
 use super::{Block, Log, State, Under};

@@ -3,7 +3,7 @@
 //! Source: NVM Express Base Specification, "Weighted Round Robin with Urgent Priority Class Arbitration": urgent queues
 //! come before all others and take turns, command by command; the others share by weight. There the weights are those
 //! of the classes high, medium and low; here each tenant states its own, and the class says who comes first within a
-//! round (`DEVIATIONS.md`).
+//! round (`docs/readings/tenants.md`).
 
 use super::{Arbiter, Claim, Own};
 use crate::util::Bits;

@@ -5,7 +5,7 @@
 //! for; the algorithm was read from the authors' own simulator, MQSim (`src/ssd/TSU_FLIN.cpp`, commit 0d76b1d). Of the
 //! second and third stage that program has a part only. Their rules are those of a public summary of sections 5.4 and
 //! 5.5, and the formula of the waits is that of another program that was written after the paper. What was read into
-//! them is in `DEVIATIONS.md`, "FLIN".
+//! them is in `docs/readings/tenants.md`.
 //!
 //! **Stage 1** puts an operation into the queue of its die, its class (`priority` of its tenant) and its kind, reads or
 //! writes ([`insertion`]). **Stage 2** names from the queues of all classes one read and one write, and **stage 3** says
