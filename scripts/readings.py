@@ -1,4 +1,4 @@
-"""Writes DEVIATIONS.md: what each module says after ``Interpretation:`` in its head, and the pages of docs/readings.
+"""DEVIATIONS.md: what modules say after ``Interpretation:`` in their heads, and the pages of docs/readings.
 
 Usage: readings.py [--write]; without it the page goes to standard output.
 """
@@ -15,8 +15,8 @@ PAGE = ROOT / "DEVIATIONS.md"
 HEAD = """\
 # Readings and deviations
 
-Where a paper or the specification is silent or open, what ftlab does and why. A module's own readings stand in its head,
-and are collected here by `make docs`; what concerns several has a page for each chapter.
+Where a paper or the specification is silent or open, what ftlab does and why. A module's own readings stand
+in its head, and `make docs` collects them here; what concerns several has a page for each chapter.
 
 ## Chapters
 
@@ -31,7 +31,7 @@ def chapters() -> Iterator[str]:
 
 
 def reading(source: str) -> str | None:
-    """Returns what the head of a module says from ``Interpretation:`` on, as Markdown; None if it says nothing."""
+    """Returns what the head of a module says from ``Interpretation:`` on; None if it says nothing."""
     head = re.match(r"(?://!.*\n)+", source)
     lines = [line[3:].removeprefix(" ") for line in head[0].splitlines()] if head else []
     _, found, text = "\n".join(lines).partition("Interpretation:")

@@ -1,9 +1,9 @@
 """A model of BAST and FAST below noop, irbw, padding and coop, on one serial chip, with times.
 
 It follows Algorithms 1 to 4 of Shim et al. (TC 2014) and their interpretation in spec/coop.md and
-docs/readings/coop.md; the merges are those of ``plain.py``. Requests are (arrival_ns, op, first page, pages), reads,
-writes and trims. Writes that are pending together cover the same pages or disjoint ones, because no source
-says how overlapping writes are ordered.
+docs/readings/coop.md; the merges are those of ``plain.py``. Requests are (arrival_ns, op, first page, pages),
+reads, writes and trims. Writes that are pending together cover the same pages or disjoint ones, because no
+source says how overlapping writes are ordered.
 
 No independent witness, since the paper has no trims and ftlab was asked: writes of a block that COOP_Query
 names stay in the queue if a trim of that block waits, before them or behind, or if they wait behind any trim.
