@@ -3,8 +3,8 @@ chip.
 
 The model was written from Kim and Lee (ICSOFT 2020, section 3), spec/msftl.md and docs/readings/msftl.md. The
 part of the map that has been used is in RAM, or as much of it as a cache holds; a flush gathers
-units of it (16 KiB, 4 KiB, or a segment). ``units_log.py`` has the translation blocks; no user blocks are collected, as the loads
-are too small for that. Requests are (arrival_ns, op, first page, pages).
+units of it (16 KiB, 4 KiB, or a segment). ``units_log.py`` has the translation blocks; no user blocks are
+collected, as the loads are too small for that. Requests are (arrival_ns, op, first page, pages).
 
 With a bounded cache, which the paper does not have, the entry that leaves is DFTL's victim. If it is dirty,
 its unit is written, in one page with the next units that have updates. No independent witness, since no text

@@ -2,7 +2,8 @@
 
 The model was written from Kim and Lee (ICSOFT 2020, sections 3.3 and 3.4), spec/msftl.md and
 docs/readings/msftl.md: pages go to one open block. When the last block would be opened, the directory is
-written, and then blocks with the fewest up-to-date units are collected until one is free. The directory on flash is data like units.
+written, and then blocks with the fewest up-to-date units are collected until one is free. The directory on
+flash is data like units.
 
 No independent witness, since no text says it and ftlab was asked: one more erased block is kept, for the
 copies; room for a page is made before the old versions of its units are read.
