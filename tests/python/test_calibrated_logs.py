@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,10 +39,19 @@ def log_of(path: Path, rates_mib: list[int], window_ms: int = 1000) -> Path:
     return path
 
 
-def job(folder: Path, op: str, name: str, bs: str = "128k", iops: float = 1000.0) -> Path:
-    """Writes the JSON of fio for a job whose log has a name."""
+def job(
+    folder: Path, op: str, name: str, bs: str = "128k", iops: float = 1000.0, written: int = 0, **more: str
+) -> Path:
+    """Writes the JSON of fio for a job whose log has a name, with ``more`` options."""
     options = {"rw": op, "bs": bs, "iodepth": "32", "write_bw_log": name, "direct": "1", "ioengine": "libaio"}
-    figures = {"iops": iops, "total_ios": 1000, "lat_ns": {"mean": 32e9 / iops}}
+    options |= {"filename": "/dev/d", **more}
+    size = int(bs.removesuffix("k")) * (1024 if bs.endswith("k") else 1)
+    figures = {
+        "iops": iops,
+        "io_bytes": written,
+        "total_ios": written // size or 1000,
+        "lat_ns": {"mean": 32e9 / iops},
+    }
     document = {
         "fio version": "fio-3.33",
         "jobs": [{"jobname": name, "groupid": 0, "error": 0, "job options": options, "write": figures}],
@@ -60,7 +71,7 @@ def test_levels_by_hand(tmp_path: Path) -> None:
     log = read_log(log_of(tmp_path / "f_bw.1.log", [900, 1100, 1000, 400, 420, 380, 100, 90, 110, 100]))
     assert [round(level.rate / MIB) for level in log.levels()] == [1000, 400, 100]
     assert [round(level.written / MIB) for level in log.levels()] == [3000, 1200, 400]
-    assert log.written == 4600 * MIB and log.window_s == 1.0
+    assert log.written == log.window_s * 4600 * MIB and log.window_s == 1.0
     # Rates that rise, or vary a little, are one level.
     for rates in ([100, 110, 400, 420], [100, 110, 95, 105, 90, 100], [7]):
         assert len(read_log(log_of(tmp_path / "g_bw.1.log", rates)).levels()) == 1
@@ -69,6 +80,86 @@ def test_levels_by_hand(tmp_path: Path) -> None:
         log_of(tmp_path / "h_bw.1.log", [900, 500, 200, 100, 100, 100, 102, 98, 100, 101, 99, 100])
     )
     assert steady.last() == pytest.approx(100 * MIB)
+
+
+def test_windows_without_writes_have_no_line(tmp_path: Path) -> None:
+    """Regression: a rate counted for all the time since the line before, and epoch stamps for half a century.
+
+    fio 3.33 wrote this log of 1,200 KiB in bursts with pauses (log_avg_msec=100); its windows ran late.
+    """
+    path = tmp_path / "f_bw.1.log"
+    text = "128, 3125, 1, 0, 0\n378, 2797, 1, 0, 0\n728, 4000, 1, 0, 0\n"
+    path.write_text(text)
+    log = read_log(path, 0.1)
+    assert log.written == pytest.approx(992 * 1024, rel=1e-3) and log.elapsed_s == pytest.approx(0.7)
+    epoch = 1_795_871_081_000
+    path.write_text(
+        "".join(
+            f"{epoch + int(line.split(',')[0])},{line.split(',', 1)[1]}\n"
+            for line in text.split("\n")
+            if line
+        )
+    )
+    again = read_log(path, 0.1)
+    assert (again.written, again.levels()) == (log.written, log.levels())
+    assert again.elapsed_s == pytest.approx(0.7, abs=1e-3)
+    # Without the options, the usual time between two lines counts.
+    path.write_text("".join(f"{epoch + at}, 1024, 1, 0, 0\n" for at in (500, 1000, 1500, 9000, 9500)))
+    assert read_log(path).written == pytest.approx(2.5 * MIB)
+
+
+@pytest.mark.skipif(not shutil.which("fio"), reason="fio is not installed")
+@pytest.mark.parametrize("epoch", ["0", "1"])
+def test_the_log_of_fio_itself_has_what_it_wrote(tmp_path: Path, epoch: str) -> None:
+    """30 bursts of 256 KiB, a pause of 60 ms after each."""
+    options = {"rw": "randwrite", "bs": "4k", "size": "8m", "io_size": "7680k", "ioengine": "psync"}
+    options |= {"thinktime": "60ms", "thinktime_blocks": "64", "write_bw_log": "f", "log_avg_msec": "20"}
+    options |= {"log_unix_epoch": epoch, "filename": "data"}
+    command = ["fio", "--name=f", *(f"--{name}={value}" for name, value in options.items())]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    written = read_log(tmp_path / "f_bw.1.log", 0.02).written / MIB
+    # A busy machine stretches windows; by the time between lines it is 24 MiB, with the epoch 1e9.
+    assert 3 < written < 9, written
+
+
+def test_a_log_that_is_not_of_windows_leaves_the_mean(tmp_path: Path) -> None:
+    """Regression: fio's default, a line for each request, and the log of several jobs ended `calibrate`."""
+    (tmp_path / "f_bw.1.log").write_text("0, 14590, 1, 4096, 0\n0, 11774, 1, 4096, 0\n1, 8989, 1, 4096, 0\n")
+    job(tmp_path, "randwrite", "f")
+    (tmp_path / "g_bw.log").write_text("500, 9, 1, 0, 0\n500, 9, 1, 0, 0\n1000, 9, 1, 0, 0\n")
+    job(tmp_path, "write", "g")
+    said: list[str] = []
+    assert [(row.state, row.iops) for row in read([tmp_path], said.append)] == [("", 1000.0)] * 2
+    taken = [note for note in said if note.endswith("the mean of the whole job is taken")]
+    assert ["the time does not go on in line " in note for note in taken] == [True, True]
+
+
+def test_a_level_log_is_not_yet_steady(tmp_path: Path) -> None:
+    """Regression: a log of 12 s and 5 GB on a drive of 2 TB was taken for steady state."""
+
+    def found() -> tuple[list[str], list[str]]:
+        said: list[str] = []
+        rows = read([tmp_path], said.append)
+        taken = [note for note in said if "level at its end" in note]
+        return [row.found for row in rows if row.op == "randwrite"], taken
+
+    log_of(tmp_path / "r_bw.1.log", [400] * 12)
+    job(tmp_path, "randwrite", "r", "4k", 400 * 256.0)
+    states, said = found()
+    assert states == ["empty"]
+    assert "5.0 GB written; no fill tells what the drive holds: not taken for steady" in said[0]
+    # Nor where it fell, as a fill says how much the drive holds.
+    log_of(tmp_path / "r_bw.1.log", [800] * 4 + [400] * 8)
+    states, said = found()
+    assert states == ["steady"] and "taken for steady, as its rate fell before" in said[0]
+    (tmp_path / "fill").mkdir()
+    fill = job(tmp_path / "fill", "write", "a", written=2_000_000_000_000)
+    (tmp_path / "fill" / "a_bw.1.log").write_text("")
+    states, said = found()
+    assert states == ["empty"] and "6.7 GB written of the 2,000.0 GB of d: not taken" in said[-1]
+    fill.unlink()
+    job(tmp_path / "fill", "write", "a", written=6_000_000_000)
+    assert found()[0] == ["steady"]
 
 
 def test_a_fill_tells_a_buffer_and_a_cache(tmp_path: Path) -> None:
@@ -112,10 +203,7 @@ def test_a_log_that_is_missing_or_not_steady_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "holds no write"),
-        ("1000, 5, 0, 4096\n", "holds no write"),
         ("1000, 5, 1\n", ":1: not a line of fio's log"),
-        ("1000, 5, 1, 4096, 0\n1000, 5, 1, 4096, 0\n", ":2: the time does not go on"),
         ("1000, 5, 1, 4096\n2000, nan, 1, 4096\n", ":2: not a line"),
         ("1000, -5, 1, 4096\n", ":1: not a line"),
         ("1000, " + "9" * 400 + ", 1, 4096\n", ":1: not a line"),
@@ -186,7 +274,7 @@ def record(cli: Cli, op: str, requests: int, window_ms: int, *more: str) -> None
     folder.mkdir(exist_ok=True)
     text = [f"{at * window_ms}, {rate:.0f}, 1, {bs}, 0" for at, rate in enumerate(rates, 1)]
     (folder / f"{op}_bw.1.log").write_text("\n".join(text) + "\n")
-    job(folder, op, op, str(bs), len(ends) / (max(ends) / 1e9))
+    job(folder, op, op, str(bs), len(ends) / (max(ends) / 1e9), bs * len(ends))
 
 
 def test_cache_programs_and_over_provisioning_are_found_again(tmp_path: Path) -> None:
@@ -194,7 +282,10 @@ def test_cache_programs_and_over_provisioning_are_found_again(tmp_path: Path) ->
     (tmp_path / "known.toml").write_text(model("25%", "dynamic:300MiB", "900us", "300us"))
     (tmp_path / "start.toml").write_text(model("10%", "none", "500us", "cell"))
     record(cli, "write", 72_000, 100)
-    record(cli, "randwrite", 60_000, 50, "--set", "device.precondition=steady", "--set", "ftl.slc_cache=none")
+    # As much as the fill wrote, so that the log shows a steady drive.
+    record(
+        cli, "randwrite", 290_000, 50, "--set", "device.precondition=steady", "--set", "ftl.slc_cache=none"
+    )
     rows = {each.state: each for each in read([tmp_path / "measured"])}
     assert set(rows) == {"", FULL, STEADY}
     free = ("flash.program=300us..2ms", "flash.slc_program=100us..900us", "ftl.over_provisioning=8%..50%")

@@ -114,16 +114,73 @@ def test_options_say_what_ran(result: ftlab.Result) -> None:
     assert document["fio version"] == f"fio-3.33-ftlab-{ftlab.__version__}"
     assert document["global options"]["host.scheduler"] == "map+"
     options = document["jobs"][0]["job options"]
-    assert options == {"name": "mine", "rw": "rw", "bs": "4096", "iodepth": "128", "numjobs": "1"}
+    assert options == {"name": "mine", "rw": "randrw", "bs": "4096", "iodepth": "128", "numjobs": "1"}
     reads = ftlab.run("map-plus", set=WORK | {"workload.synthetic.read_share": "95%"})
     assert reads.trace.writes == 0
     assert reads.trace.trims > 0
     only = ftlab.run(
         "map-plus", set={"workload.synthetic.requests": 50}, workload__synthetic__read_share="100%"
     )
-    assert job_of(only)["job options"]["rw"] == "read"
+    assert job_of(only)["job options"]["rw"] == "randread"
     assert "percentile" not in job_of(only)["write"]["lat_ns"]
     assert job_of(only)["write"]["runtime"] == 0
+
+
+SECTIONS = """
+[global]
+direct=1
+ioengine=libaio
+filename=a
+size=4m
+[rr]
+rw=randread
+bs=4k
+iodepth=8
+[sw]
+STONEWALL
+rw=write
+bs=16k
+iodepth=2
+numjobs=2
+"""
+
+
+def test_a_fio_job_has_a_job_for_each_section(tmp_path: Path) -> None:
+    """Regression: all sections were one job, with host.queue_depth (1024) as iodepth, and random reads were
+    called `read`. What fio-plot 1.1.21 looks for with ``-r randread -d 8 -n 1`` are these three options.
+    """
+    file = tmp_path / "two.fio"
+    file.write_text(SECTIONS.replace("STONEWALL", "stonewall"))
+    keys = {"workload.fio_job": str(file), "host.merge_limit": "0B"}
+    result = ftlab.run("map-plus", set=keys)
+    document = result.to_fio("mine")
+    first, second = document["jobs"]
+    wanted = ("name", "rw", "iodepth", "numjobs")
+    assert [first["job options"][name] for name in wanted] == ["rr", "randread", "8", "1"]
+    assert [second["job options"][name] for name in wanted] == ["sw", "write", "2", "2"]
+    assert [(job["jobname"], job["groupid"]) for job in (first, second)] == [("rr", 0), ("sw", 1)]
+    assert [first["read"]["io_bytes"], second["read"]["io_bytes"]] == [4 << 20, 0]
+    assert [first["write"]["io_bytes"], second["write"]["io_bytes"]] == [0, 8 << 20]
+    # Little's law holds in each: the workers keep so many requests outstanding.
+    for job, op, depth in ((first, "read", 8), (second, "write", 4)):
+        assert job[op]["iops"] * job[op]["lat_ns"]["mean"] / 1e9 == pytest.approx(depth, rel=0.02)
+    assert sum(job["job_runtime"] for job in (first, second)) == pytest.approx(result.elapsed_ns / 1e6, abs=2)
+    assert len(document["disk_util"]) == 1
+    # Sections at the same time cannot be told apart.
+    file.write_text(SECTIONS.replace("STONEWALL\n", ""))
+    (job,) = ftlab.run("map-plus", set=keys).to_fio("mine")["jobs"]
+    assert [job["job options"][name] for name in wanted] == ["mine", "randrw", "12", "1"]
+
+
+@pytest.mark.parametrize(("op", "share"), [("read", "100%"), ("write", "0%")])
+@pytest.mark.parametrize("pattern", ["random", "sequential"])
+def test_random_requests_are_named_so(op: str, share: str, pattern: str) -> None:
+    generator = {"requests": 500, "read_share": share, "pattern": pattern}
+    result = ftlab.run(
+        "map-plus", set={f"workload.synthetic.{key}": value for key, value in generator.items()}
+    )
+    expected = f"rand{op}" if pattern == "random" else op
+    assert job_of(result)["job options"]["rw"] == expected
 
 
 def test_keys_are_those_of_fio(result: ftlab.Result) -> None:

@@ -170,7 +170,12 @@ def test_only_the_group_of_a_failed_job_is_left_out(tmp_path: Path) -> None:
 def test_jobs_reported_apart_are_added_up(tmp_path: Path) -> None:
     """As group_reporting does; percentiles need the histograms of json+."""
     document = fio(options={"numjobs": "2"})
-    slow = READ | {"iops": 25_000.0, "total_ios": 500_000, "lat_ns": {"mean": 158_000.0}}
+    slow = READ | {
+        "iops": 25_000.0,
+        "total_ios": 500_000,
+        "io_bytes": 2_048_000_000,
+        "lat_ns": {"mean": 158_000.0},
+    }
     document["jobs"].append(document["jobs"][0] | {"read": slow})
     rows, notes = read(tmp_path, json.dumps(document))
     row = rows[0]
@@ -198,7 +203,8 @@ def test_jobs_reported_together_count_as_all(tmp_path: Path) -> None:
 
 def test_different_jobs_at_the_same_time_are_left_out(tmp_path: Path) -> None:
     document = fio()
-    document["jobs"].append(fio(options={"bs": "8k"}, jobname="other")["jobs"][0])
+    larger = READ | {"io_bytes": 8_192_000_000}
+    document["jobs"].append(fio(options={"bs": "8k"}, jobname="other", read=larger)["jobs"][0])
     assert left_out(tmp_path, document).endswith(
         'the jobs "curve", "other" ran at the same time; give each section a stonewall'
     )
@@ -225,8 +231,41 @@ def test_engines_that_wait_have_depth_one(tmp_path: Path) -> None:
 )
 def test_sizes_of_requests(tmp_path: Path, given: str, direction: str, size: int) -> None:
     document = fio(options={"bs": given, "rw": direction}, read=NOTHING)
-    document["jobs"][0][direction] = READ
+    document["jobs"][0][direction] = READ | {"io_bytes": size * 1_000_000}
     assert read(tmp_path, json.dumps(document))[0][0].bs == size
+
+
+def test_a_client_that_does_not_name_options(tmp_path: Path) -> None:
+    """Regression: writes of 16 KiB without `job options`, as of some fio servers, were a row "read 4096"."""
+    document = fio(read=NOTHING, write=READ | {"io_bytes": 16_384_000_000})
+    del document["jobs"][0]["job options"], document["global options"]["rw"]
+    document["global options"]["iodepth"] = "4"
+    document["client_stats"] = document.pop("jobs")
+    (row,), notes = read(tmp_path, json.dumps(document))
+    assert (row.op, row.bs, row.depth, row.written) == ("write", 16_384, 4, 16_384_000_000.0)
+    assert notes == [
+        'a.json:1: job "curve": does not say whether at random (rw): it is taken for writes in order',
+        'a.json:1: job "curve": bs=unknown, but its requests are of 16384 B (io_bytes / total_ios): bs is'
+        " 16384",
+    ]
+
+
+def test_options_are_believed_where_figures_agree(tmp_path: Path) -> None:
+    """The direction, and the size; the last request of a job may be shorter."""
+    (row,), notes = read(tmp_path, json.dumps(fio(read=NOTHING, write=READ)))
+    assert (row.op, row.bs) == ("write", 4096)
+    assert notes == ['a.json:1: job "curve": rw=randread is not what it did: it is taken for writes in order']
+    (row,), notes = read(tmp_path, json.dumps(fio(options={"bs": "64k"})))
+    assert row.bs == 4096 and notes[0].endswith(
+        "bs=64k, but its requests are of 4096 B (io_bytes / total_ios): bs is 4096"
+    )
+    (row,), notes = read(tmp_path, json.dumps(fio(read=READ | {"io_bytes": 4_095_990_000})))
+    assert row.bs == 4096 and not notes
+    mixed = fio(read=READ | {"io_bytes": 6_400_000_000})
+    assert "its requests are of 6,400.0 B in the mean; a row has one size" in left_out(tmp_path, mixed)
+    # fio 2 counted KiB.
+    old = {key: value for key, value in READ.items() if not key.endswith("_ns")} | {"io_bytes": 4_000_000}
+    assert read(tmp_path, json.dumps(fio(read=old | {"lat": {"mean": 79.0}})))[0][0].bs == 4096
 
 
 def test_percentiles_that_cannot_be_true_are_left_out(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ pub struct Options {
     pub closed: bool,
     /// What becomes of recorded completions ([`ftlab_core::workload::Record::latency_ns`]).
     pub completions: Completions,
-    /// Nanoseconds per unit of the times in a version 3 fio log.
+    /// Nanoseconds per unit of the times in a version 3 fio log; `None`: microseconds, as fio writes them.
     pub fio_time_unit_ns: Option<u64>,
     /// The callback that decides whether reading continues.
     pub go_on: GoOn,

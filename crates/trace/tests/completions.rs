@@ -91,7 +91,7 @@ fn what_is_not_asked_for_is_not_read() {
 fn layouts_without_completions_are_refused() {
     let mut with_them = Vec::new();
     for (format, content) in samples().filter(|(format, _)| *format != "parquet") {
-        let options = Options { fio_time_unit_ns: Some(1), closed: true, ..needed(format) };
+        let options = Options { closed: true, ..needed(format) };
         let Err(text) = read(content, &options) else {
             with_them.push(format);
             continue;

@@ -194,36 +194,60 @@ fn parquet_samples_hold_what_pyarrow_reads() {
     }
 }
 
+/// Regression: waits were taken for microseconds since the wait before, as fio's manual has it. fio 3.33 replays these
+/// requests at 0, 1,000, 1,500 and 1,500 ms from its start.
 #[test]
 fn fio_version_2_waits() {
     let content = "fio version 2 iolog\n/dev/a add\n/dev/b add\n/dev/a open\n/dev/b open\n/dev/a read 4096 512\n\
-                   /dev/a wait 1500 0\n/dev/b write 0 4096\n/dev/a wait 500\n/dev/a sync 0 0\n/dev/a datasync\n\
-                   /dev/a trim 8192 4096\n/dev/a close\n";
+                   /dev/a wait 1000 0\n/dev/b write 0 4096\n/dev/a wait 1500\n/dev/a sync 0 0\n/dev/a datasync\n\
+                   /dev/a wait 1200 0\n/dev/a trim 8192 4096\n/dev/a close\n";
     assert_eq!(
         both("fio-iolog", content),
         [
             (0, 'R', 4096, 512),
-            (1_500_000, 'W', DEVICE_STRIDE, 4096),
-            (2_000_000, 'F', 0, 0),
-            (2_000_000, 'F', 0, 0),
-            (2_000_000, 'T', 8192, 4096)
+            (1_000_000_000, 'W', DEVICE_STRIDE, 4096),
+            (1_500_000_000, 'F', 0, 0),
+            (1_500_000_000, 'F', 0, 0),
+            (1_500_000_000, 'T', 8192, 4096)
         ]
     );
+    let note = read(content, &Options::default()).unwrap().1.notes.remove(0);
+    assert!(note.starts_with("a wait ends at so many milliseconds since the start"), "{note}");
 }
 
+/// Regression: a log was refused until its unit was named, with 1ns on offer; fio writes microseconds.
 #[test]
-fn fio_version_3_needs_its_unit() {
+fn fio_version_3_is_in_microseconds() {
     let content =
         "fio version 3 iolog\n0 /dev/a add\n1 /dev/a open\n5 /dev/a write 0 4096\n9 /dev/a read 4096 4096\n";
-    let text = failure(content, &Options::default());
-    assert!(text.starts_with("trace:1: a version 3 fio iolog does not tell its unit of time\n"), "{text}");
-    assert!(text.contains("--set workload.fio_time_unit=1us"), "{text}");
-    for unit in [1, 1000] {
-        let options = Options { fio_time_unit_ns: Some(unit), ..Options::default() };
-        assert_eq!(rows(content, &options), [(0, 'W', 0, 4096), (4 * unit, 'R', 4096, 4096)]);
+    for (unit, ns) in [(None, 1000), (Some(1000), 1000), (Some(1), 1)] {
+        let options = Options { fio_time_unit_ns: unit, ..Options::default() };
+        assert_eq!(rows(content, &options), [(0, 'W', 0, 4096), (4 * ns, 'R', 4096, 4096)]);
     }
+    assert!(read(content, &Options::default()).unwrap().1.notes.is_empty());
     assert!(failure("fio version 1 iolog\n", &Options::default()).contains("version 2 and 3"));
     assert!(failure("0,4096,1\n", &with("fio-iolog")).starts_with("trace:1: the first line is not"));
+}
+
+/// fio 3.33 replays the second request at once, as a stamp of 0 stands for none.
+#[test]
+fn a_pause_behind_a_stamp_of_0_is_kept() {
+    let content = "fio version 3 iolog\n0 f add\n0 f open\n0 f write 0 4096\n2000000 f write 4096 4096\n\
+                   2500000 f write 8192 4096\n";
+    let expected = [(0, 'W', 0, 4096), (2_000_000_000, 'W', 4096, 4096), (2_500_000_000, 'W', 8192, 4096)];
+    assert_eq!(both("fio-iolog", content), expected);
+    let kept = "the first 2000.000 ms are kept; fio's own replay does not wait behind a stamp of 0";
+    assert_eq!(read(content, &Options::default()).unwrap().1.notes, [kept]);
+}
+
+/// Regression: a log of two jobs, to which fio appends a second header, was refused as damaged.
+#[test]
+fn fio_appends_to_a_log() {
+    let content = "fio version 3 iolog\n19 f add\n543 f write 0 4096\n589 f close\nfio version 3 iolog\n15 f add\n\
+                   62 f read 0 4096\n";
+    assert_eq!(both("fio-iolog", content), [(0, 'W', 0, 4096), (108_000, 'R', 0, 4096)]);
+    let note = read(content, &Options::default()).unwrap().1.notes.remove(0);
+    assert!(note.starts_with("holds 2 recordings, taken one after another"), "{note}");
 }
 
 #[test]

@@ -67,7 +67,6 @@ fn options() -> impl Strategy<Value = Options> {
             max_gap_ns: (dedup_ns % 2 == 0).then_some(1000),
             closed: true,
             completions,
-            fio_time_unit_ns: Some(1000),
             ..Options::default()
         })
 }
@@ -181,7 +180,7 @@ proptest! {
 #[test]
 fn samples_parse() {
     for (format, content) in samples() {
-        let options = Options { fio_time_unit_ns: Some(1), ..common::with(format) };
+        let options = Options { ..common::with(format) };
         assert!(!common::read(content, &options).unwrap().0.is_empty(), "{format}");
     }
 }

@@ -65,7 +65,7 @@ fn only_a_trace_with_streams_has_streams() {
     let mut with_streams = 0;
     for (name, sample) in samples() {
         let path = folder.file(name, sample);
-        let options = Options { closed: true, fio_time_unit_ns: Some(1), ..with(name) };
+        let options = Options { closed: true, ..with(name) };
         let mut source = open(&path, &options).unwrap();
         let has_streams = source.has_streams().unwrap();
         let found = streams(&drain(&mut *source).unwrap());

@@ -2,7 +2,10 @@
 another, and how much at each.
 
 Source: axboe/fio HOWTO, "Log File Formats": time in ms, value (KiB/s in a `_bw` log), direction (0 is a read,
-1 a write), block size, offset and priority, a line at the end of each window of `log_avg_msec`.
+1 a write), block size, offset and priority, a line at the end of each window of `log_avg_msec`; and stat.c
+(__add_samples, add_log_sample) of 3.33: a window without requests has no line, and is not in the rate of the
+line after it. Without `log_avg_msec`, fio's default, a line is a request and its value the rate of that
+request alone.
 """
 
 from __future__ import annotations
@@ -47,37 +50,37 @@ class Level:
     """Bytes that were written in them."""
 
 
+class UnusableError(Exception):
+    """Why a log that is fio's does not tell at which rates a job wrote."""
+
+
 @dataclass(frozen=True)
 class Log:
     """The writes of a job, window by window."""
 
     file: str
+    window_s: float
+    """How long a window is, in seconds."""
     times_s: tuple[float, ...]
-    """The end of each window, in seconds since the job began."""
+    """The end of each window with writes, in seconds since the job began, or since 1970."""
     rates: tuple[float, ...]
-    """Bytes a second in each window."""
-
-    @property
-    def window_s(self) -> float:
-        """Returns how long a window is, in seconds: the median."""
-        return float(np.median(np.diff(np.array([0.0, *self.times_s]))))
+    """Bytes a second in each of them."""
 
     @property
     def written(self) -> float:
         """Returns how many bytes were written in all."""
-        return sum(self._bytes())
+        return sum(self.rates) * self.window_s
 
-    def _bytes(self) -> list[float]:
-        lengths = np.diff(np.array([0.0, *self.times_s]))
-        return [float(rate * length) for rate, length in zip(self.rates, lengths, strict=True)]
+    @property
+    def elapsed_s(self) -> float:
+        """Returns how long it took, windows without writes among others included."""
+        return self.times_s[-1] - self.times_s[0] + self.window_s
 
     def levels(self) -> list[Level]:
         """Returns the levels, each lower than the one before it."""
         cuts = [0, *_cuts(np.array(self.rates), MOST_LEVELS), len(self.rates)]
-        parts = [self._bytes()[begin:end] for begin, end in pairwise(cuts)]
-        times = [0.0, *self.times_s]
-        spans = [times[end] - times[begin] for begin, end in pairwise(cuts)]
-        return [Level(sum(part) / span, sum(part)) for part, span in zip(parts, spans, strict=True)]
+        parts = [self.rates[begin:end] for begin, end in pairwise(cuts)]
+        return [Level(sum(part) / len(part), sum(part) * self.window_s) for part in parts]
 
     def last(self) -> float | None:
         """Returns the rate at the end, in bytes a second; None if it was not steady yet."""
@@ -119,11 +122,13 @@ def _cut(
     return (float(gains[best]), begin + int(count[best])) if gains[best] > 0 else None
 
 
-def read_log(path: Path) -> Log:
-    """Reads the writes of a `_bw` log.
+def read_log(path: Path, window_s: float | None = None) -> Log:
+    """Reads the writes of a `_bw` log; ``window_s`` is the length of a window, if it is known (default: the
+    median time between lines).
 
     Raises:
         UserError: it cannot be read, or a line is not fio's; the text names file and line.
+        UnusableError: its lines are not windows of one job.
     """
     try:
         with path.open("rb") as opened:
@@ -131,7 +136,7 @@ def read_log(path: Path) -> Log:
     except OSError as error:
         raise UserError(f"{path}: cannot read: {error.strerror}") from None
     if len(data) > MOST_BYTES:
-        raise UserError(f"{path}: larger than {MOST_BYTES >> 20} MiB; log averages, with log_avg_msec=1000")
+        raise UnusableError(f"larger than {MOST_BYTES >> 20} MiB; log averages, with log_avg_msec=1000")
     times: list[float] = []
     rates: list[float] = []
     for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
@@ -141,12 +146,16 @@ def read_log(path: Path) -> Log:
         if direction != _WRITE:
             continue
         if time_ms / 1e3 <= (times[-1] if times else 0.0):
-            raise UserError(f"{path}:{number}: the time does not go on; one log has one job (per_job_logs=1)")
+            raise UnusableError(
+                f"the time does not go on in line {number}: a line is a request, or several jobs share the"
+                " log; measure with log_avg_msec=1000 and per_job_logs=1"
+            )
         times.append(time_ms / 1e3)
         rates.append(value * _UNIT)
     if not any(rates):
-        raise UserError(f"{path}: holds no write")
-    return Log(str(path), tuple(times), tuple(rates))
+        raise UnusableError("holds no write")
+    gaps = np.diff(np.array(times if len(times) > 1 else [0.0, *times]))
+    return Log(str(path), window_s or float(np.median(gaps)), tuple(times), tuple(rates))
 
 
 def _fields(line: str, where: str) -> tuple[float, float, int]:

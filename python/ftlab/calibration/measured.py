@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 from ftlab._core import UserError
+from ftlab.calibration.logged import settled
 from ftlab.calibration.measured_fio import read_fio
 from ftlab.calibration.measured_table import COLUMNS, read_table
 from ftlab.calibration.row import OPERATIONS, PERCENTILES, Row, Tell
@@ -51,7 +52,7 @@ def read(paths: Sequence[Path], tell: Tell | None = None) -> list[Row]:
     if not rows:
         names = ", ".join(str(path) for path in paths) or "no file"
         raise UserError(f"{names}: no measured row is left; measure with the jobs of `ftlab probe`")
-    return rows
+    return settled(rows, tell)
 
 
 def _files(path: Path, tell: Tell) -> list[Path]:

@@ -46,6 +46,9 @@ _CACHED = (*WAITING, "libaio", "io_uring", "posixaio")
 _DIRECTIONS = ("read", "write", "trim")
 _ALL_CLIENTS = "All clients"
 
+SAME = 0.01
+"""By how much the mean size of requests differs from the options' at most: the last may be shorter."""
+
 OTHERWISE: Mapping[str, tuple[str, ...]] = {
     "blockalign": (),
     "blocksize_range": (),
@@ -249,6 +252,7 @@ def _row(file: str, document: Mapping[str, Any], group: Sequence[_Job], tell: Te
             whole.iops,
         ),
         *(whole.mean_us, p50, p99, p999, file, first.line, file),
+        written=sum(_written(job) for job in group),
     )
     if wrong := loop_fault(row):
         raise _LeftOutError(wrong)
@@ -271,7 +275,7 @@ def _part(job: _Job, tell: Tell) -> tuple[_Load, Latencies]:
     Raises:
         _LeftOutError: they cannot be those of a row.
     """
-    used = [name for name in _DIRECTIONS if _completed(job.fields.get(name))]
+    used = _used(job)
     if not used:
         mixed = "mixed" in job.fields
         raise _LeftOutError("reads and writes are reported as one" if mixed else "no request completed")
@@ -293,18 +297,30 @@ def _part(job: _Job, tell: Tell) -> tuple[_Load, Latencies]:
     return load, found
 
 
+def _used(job: _Job) -> list[str]:
+    return [name for name in _DIRECTIONS if _completed(job.fields.get(name))]
+
+
 def _completed(fields: Any) -> bool:
     return isinstance(fields, dict) and bool(number(fields.get("iops")) or number(fields.get("total_ios")))
 
 
 def _load(job: _Job, direction: str, tell: Tell) -> _Load:
-    op = job.options.get("rw", job.options.get("readwrite", "read"))
+    op = job.options.get("rw", job.options.get("readwrite", ""))
+    if op in OPERATIONS and not op.endswith(direction):
+        tell(f"{job.where}: rw={op} is not what it did: it is taken for {direction}s in order")
+        op = direction
+    elif not op:
+        # fio's own default is reads in order.
+        if direction != _DIRECTIONS[0] or "job options" not in job.fields:
+            tell(f"{job.where}: does not say whether at random (rw): it is taken for {direction}s in order")
+        op = direction
     # SPDK's engine has an option of its own.
     if op == "write" and job.options.get("zone_append", "0") != "0":
         op = "append"
     if op not in OPERATIONS:
         raise _LeftOutError(f"rw={op[:40]} is not one of {', '.join(OPERATIONS)}")
-    bs = _block(job.options, direction)
+    bs = _agreed(job, direction, tell)
     text = job.options.get("iodepth", "1")
     if not _SMALL.fullmatch(text) or not 1 <= int(text) <= MOST_DEPTH:
         raise _LeftOutError(f"iodepth={text[:40]} is not a number of requests")
@@ -320,6 +336,34 @@ def _load(job: _Job, direction: str, tell: Tell) -> _Load:
     if engine in _CACHED and not direct:
         tell(f"{job.where}: direct=1 is not among its options; are the figures those of the page cache?")
     return _Load(op, bs, depth, engine)
+
+
+def _agreed(job: _Job, direction: str, tell: Tell) -> int:
+    """Returns the bytes of a request: the options' where the figures agree, else those of the figures."""
+    stated, fields = _block(job.options, direction), job.fields[direction]
+    moved, count = number(fields.get("io_bytes")), number(fields.get("total_ios"))
+    if not moved or not count:
+        return stated
+    # io_bytes was in KiB before io_kbytes came.
+    sizes = [moved / count] if "lat_ns" in fields else [moved / count, moved / count * 1024]
+    if any(_is_near(size, stated) for size in sizes):
+        return stated
+    size, said = sizes[-1], f"bs={job.options.get('bs', job.options.get('blocksize', 'unknown'))[:40]}"
+    found = round(size / LEAST_BLOCK) * LEAST_BLOCK
+    if not _is_near(size, found) or not LEAST_BLOCK <= found <= MOST_BLOCK:
+        raise _LeftOutError(f"{said}, but its requests are of {size:,.1f} B in the mean; a row has one size")
+    tell(f"{job.where}: {said}, but its requests are of {found} B (io_bytes / total_ios): bs is {found}")
+    return found
+
+
+def _is_near(size: float, other: float) -> bool:
+    return abs(size - other) <= SAME * other
+
+
+def _written(job: _Job) -> float:
+    """Returns how many bytes a job wrote; 0 if fio counts them in KiB, or not at all."""
+    fields = job.fields.get("write")
+    return (number(fields.get("io_bytes")) or 0.0) if isinstance(fields, dict) and "lat_ns" in fields else 0.0
 
 
 def _block(options: Mapping[str, str], direction: str) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ftlab.calibration.intervals import Interval
-from ftlab.calibration.row import FULL, Before, Row
+from ftlab.calibration.row import FULL, STEADY, Before, Row
 from ftlab.units import quantity
 
 _MIB = 1 << 20
@@ -24,7 +24,7 @@ def readings(rows: Sequence[Row], settings: Mapping[str, Any]) -> list[Interval]
     """
     found: dict[str, Interval] = {}
     for row in rows:
-        if row.before is None:
+        if row.before is None or row.state == STEADY:
             continue
         made = _cache(row.before, settings) if row.state == FULL else _buffer(row, row.before)
         found.setdefault(made.name, made)

@@ -94,6 +94,13 @@ class Row:
     """`FULL` or `STEADY`; empty: full of data for reads, and empty for writes."""
     before: Before | None = None
     """The level of a log before this one; None if there was none, or no log."""
+    written: float = 0.0
+    """Bytes that the job wrote; 0 if that is not known."""
+
+    @property
+    def found(self) -> str:
+        """Returns the state in which the job found the drive, for people."""
+        return self.state or ("full" if self.op in ("read", "randread") else "empty")
 
     @property
     def place(self) -> str:

@@ -144,6 +144,7 @@ def _row(pair: Pair) -> dict[str, Any]:
     measured = figures_of(pair.row)
     return {
         **job(pair.row),
+        "found": pair.row.found,
         "source": pair.row.source,
         "held_out": pair.held,
         "measured": {name: getattr(measured, name) for name in NAMES},
@@ -164,8 +165,8 @@ def render(fit: Fit, width: int = 100) -> str:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for name in ("op", "bs", "depth", "jobs"):
-        table.add_column(name, justify="left" if name == "op" else "right")
+    for name in ("op", "state", "bs", "depth", "jobs"):
+        table.add_column(name, justify="left" if name in ("op", "state") else "right")
     for name in ("measured, us", "model, us", *(SHORT[name] for name in NAMES if name != "iops"), ""):
         table.add_column(name, justify="right")
     for each in fit.pairs:
@@ -182,6 +183,7 @@ def _cells(pair: Pair) -> list[str]:
     shown = [signed(found.get(name)) for name in NAMES if name != "iops"]
     return [
         row.op,
+        row.found,
         str(row.bs),
         str(row.depth),
         str(row.jobs),

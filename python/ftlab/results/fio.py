@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ftlab._core import __version__
@@ -34,6 +34,9 @@ DIRECTIONS = {"read": "R", "write": "W", "trim": "T", "sync": "F"}
 SAMPLE_NS = 500_000_000
 """The interval that one of fio's bandwidth samples covers (bwavgtime)."""
 
+STREAMS = 16
+"""How many requests back the one may be that a request in order continues, as workers take turns."""
+
 _LIMITS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 _DEPTHS = (1, 2, 4, 8, 16, 32)
 
@@ -54,6 +57,8 @@ class Direction:
     """Latencies of the requests."""
     samples: list[tuple[int, int]]
     """KiB/s and requests/s, for every interval in which requests completed."""
+    random: bool
+    """Whether most requests do not continue one shortly before them."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,33 @@ class Digest:
     """``latency_ns``, ``latency_us`` and ``latency_ms``: percentages of the requests by access time."""
     busy_ns: int
     """Time during which the device had at least one request."""
+    elapsed_ns: int
+    """How long the requests took in all."""
+    section: Section | None = None
+    """The section of a fio job whose requests these are; None: all requests of the run."""
+    parts: tuple[Digest, ...] = ()
+    """The same of each section of a fio job; none where there is no job, or sections ran at the same time."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a fio job."""
+
+    name: str
+    iodepth: int
+    """Requests that each of its ``numjobs`` workers keeps outstanding."""
+    numjobs: int
+
+
+def sections(benchmark: Mapping[str, Any] | None) -> list[Section]:
+    """Returns the sections of the fio job that a run did; none if it did another load."""
+    if benchmark is None or benchmark["name"] != "fio":
+        return []
+    given: dict[str, list[str]] = {}
+    for name, value in benchmark["parameters"]:
+        given.setdefault(name, []).append(value)
+    rows = zip(given["job"], given["iodepth"], given["numjobs"], strict=True)
+    return [Section(name, int(iodepth), int(numjobs)) for name, iodepth, numjobs in rows]
 
 
 def digest(result: Result) -> Digest:
@@ -80,15 +112,30 @@ def digest(result: Result) -> Digest:
     """
     import numpy as np
 
+    names = ("arrival_ns", "dispatch_ns", "complete_ns", "op", "offset", "size")
+    columns = {name: result.column(name) for name in names}
+    arrival, benchmark = columns["arrival_ns"], result.to_dict().get("benchmark")
+    found = _digest(columns, int(arrival.min()) if len(arrival) else 0, result["elapsed_ns"])
+    # One run for each section, if each waited for the one before it (stonewall).
+    runs, listed = (benchmark or {}).get("runs", []), sections(benchmark)
+    if len(listed) < 2 or len(runs) != len(listed):
+        return found
+    of = np.searchsorted(np.array([run["from_ns"] for run in runs]), arrival, side="right") - 1
+    parts = []
+    for number, (section, run) in enumerate(zip(listed, runs, strict=True)):
+        own = {name: values[of == number] for name, values in columns.items()}
+        parts.append(replace(_digest(own, run["from_ns"], run["elapsed_ns"]), section=section))
+    return replace(found, parts=tuple(parts))
+
+
+def _digest(columns: Mapping[str, Times], start: int, elapsed: int) -> Digest:
+    import numpy as np
+
     from ftlab.results.result import REFUSED
 
-    arrival, dispatch, complete = (
-        result.column(f"{name}_ns") for name in ("arrival", "dispatch", "complete")
-    )
-    op, size = result.column("op"), result.column("size")
+    arrival, dispatch, complete, op, offset, size = columns.values()
     done = complete != np.uint64(REFUSED)
-    start = int(arrival.min()) if len(arrival) else 0
-    whole = result["elapsed_ns"] // SAMPLE_NS
+    whole = elapsed // SAMPLE_NS
     directions = {}
     for name, letter in DIRECTIONS.items():
         mine = done & (op == letter)
@@ -100,6 +147,7 @@ def digest(result: Result) -> Digest:
             clat=Histogram(end - sent),
             lat=Histogram(end - begin),
             samples=_samples(end - np.uint64(start), sizes, whole),
+            random=_is_random(begin, offset[mine], sizes),
         )
     data = done & ((op == "R") | (op == "W") | (op == "T"))
     return Digest(
@@ -107,7 +155,19 @@ def digest(result: Result) -> Digest:
         _depths(arrival[data], complete[data]),
         _levels(complete[data] - dispatch[data]),
         _busy_ns(dispatch[done], complete[done]),
+        elapsed,
     )
+
+
+def _is_random(arrival: Times, offset: Times, size: Times) -> bool:
+    import numpy as np
+
+    order = np.argsort(arrival, kind="stable")
+    begin, end = offset[order], (offset + size)[order]
+    continued = np.zeros(len(begin), dtype=bool)
+    for back in range(1, min(STREAMS, len(begin) - 1) + 1):
+        continued[back:] |= begin[back:] == end[:-back]
+    return 2 * int(continued.sum()) < len(begin) - 1
 
 
 def _samples(ends: Times, sizes: Times, whole: int) -> list[tuple[int, int]]:
@@ -172,7 +232,8 @@ def _busy_ns(dispatch: Times, complete: Times) -> int:
 
 
 def document(results: Sequence[tuple[str, Result]], *, plus: bool = False) -> dict[str, Any]:
-    """Returns fio's document, with a job per result, each in its own group; ``plus`` adds json+'s bins.
+    """Returns fio's document, with a job per result, or per section of a fio job, each in a group of its own;
+    ``plus`` adds json+'s bins.
 
     Configuration keys with the same value in all results are ``global options``, all other keys are ``job
     options``.
@@ -183,10 +244,14 @@ def document(results: Sequence[tuple[str, Result]], *, plus: bool = False) -> di
         for key, value in (options[0] if options else {}).items()
         if all(other.get(key) == value for other in options)
     }
-    jobs = []
-    for number, ((name, result), given) in enumerate(zip(results, options, strict=True)):
+    jobs: list[dict[str, Any]] = []
+    for (name, result), given in zip(results, options, strict=True):
         own = {key: value for key, value in given.items() if key not in shared}
-        jobs.append(_job(name, number, result, own, plus))
+        found = result.fio_digest()
+        for part in found.parts or (found,):
+            section = part.section.name if part.section else ""
+            named = section if section and len(results) == 1 else ": ".join(filter(None, (name, section)))
+            jobs.append(_job(named, len(jobs), result, part, own, plus))
     return {
         "fio version": VERSION,
         "global options": shared,
@@ -203,10 +268,11 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, st
             yield prefix + key, to_text(value)
 
 
-def _job(name: str, group: int, result: Result, own: dict[str, str], plus: bool) -> dict[str, Any]:
-    found = result.fio_digest()
+def _job(
+    name: str, group: int, result: Result, found: Digest, own: dict[str, str], plus: bool
+) -> dict[str, Any]:
     data = result.to_dict()
-    elapsed = data["elapsed_ns"]
+    elapsed = found.elapsed_ns
     job: dict[str, Any] = {
         "jobname": name,
         "groupid": group,
@@ -228,16 +294,23 @@ def _job(name: str, group: int, result: Result, own: dict[str, str], plus: bool)
 
 
 def _options(data: dict[str, Any], found: Digest) -> dict[str, str]:
-    """Returns the options of fio that a run determines; plots use them as labels."""
+    """Returns the options of fio that a run determines; plots choose by them, and use them as labels."""
     read, write, trim = (found.directions[name] for name in ("read", "write", "trim"))
-    used = [name for name, each in (("read", read), ("write", write), ("trim", trim)) if each.total_ios]
+    used = {name: each for name, each in (("read", read), ("write", write), ("trim", trim)) if each.total_ios}
+    most = max(used.values(), key=lambda each: each.total_ios, default=read)
     # fio separates the sizes of reads and writes by a comma; the sizes here are means.
     sizes = [str(round(each.io_bytes / each.total_ios)) for each in (read, write) if each.total_ios]
+    listed = [found.section] if found.section else sections(data.get("benchmark"))
+    jobs = listed[0].numjobs if len(listed) == 1 else 1
+    # Sections that ran at the same time are one job, with all that they kept outstanding.
+    depth = (
+        sum(each.iodepth * each.numjobs for each in listed) // jobs or data["config"]["host"]["queue_depth"]
+    )
     return {
-        "rw": used[0] if len(used) == 1 else "rw",
+        "rw": ("rand" if most.random else "") + ("rw" if len(used) > 1 else next(iter(used), "rw")),
         "bs": ",".join(dict.fromkeys(sizes)),
-        "iodepth": to_text(data["config"]["host"]["queue_depth"]),
-        "numjobs": "1",
+        "iodepth": to_text(depth),
+        "numjobs": str(jobs),
     }
 
 

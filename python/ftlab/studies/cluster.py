@@ -27,7 +27,7 @@ from ftlab.pool import cores
 from ftlab.progress import Reporter
 from ftlab.studies.executor import Finished, Group, Told
 from ftlab.studies.plan import Run, content, engine
-from ftlab.studies.worker import Answer, Task, Trace, mismatch, receive, work
+from ftlab.studies.worker import BEGAN, Answer, Task, Trace, mismatch, receive, work
 from ftlab.traces import trace_files
 
 LOCAL = "local"
@@ -231,17 +231,26 @@ class Cluster:
             raise CancelledError
         error = future.exception()
         if isinstance(error, self._distributed.scheduler.KilledWorker):
+            # The scheduler also counts the tasks that waited on a worker that died of another.
+            if self._begun(future.key) < MOST_KILLED:
+                return "waited", ""
             return "internal", f"{MOST_KILLED} workers died while they ran it"
         if error is not None:
             return "internal", f"{type(error).__name__}: {error}"
         answer: Answer = future.result()
         return answer
 
+    def _begun(self, key: str) -> int:
+        """Returns how often a task began on a worker."""
+        return sum(begun == key for _, begun in self._client.get_events(BEGAN))
+
     def _finished(self, answer: Answer, trace: Trace | None) -> Finished | None:
-        """Returns the outcome of a task. If the worker lacked the trace, sends it and returns None: the task
-        has to be repeated.
+        """Returns the outcome of a task; None if the task has to be repeated: it only waited on workers that
+        died, or its worker lacked the trace, which is sent.
         """
         kind, text = answer
+        if kind == "waited":
+            return None
         if kind == "missing":
             assert trace is not None
             try:

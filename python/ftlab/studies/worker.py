@@ -22,6 +22,9 @@ from ftlab.studies.plan import engine
 SHARE_OF_LIMIT = 0.8
 """The share of a worker's memory limit that devices may take."""
 
+BEGAN = "ftlab-began"
+"""The topic under which a scheduler keeps the key of each task that began."""
+
 Answer: TypeAlias = tuple[str, str]
 """A worker's answer to a task: its kind and its text (see `work`)."""
 
@@ -62,6 +65,7 @@ def work(task: Task) -> Answer:
     from distributed import get_worker
 
     worker = get_worker()
+    _begin(worker)
     if engine() != task.engine:
         return "user", mismatch(worker.address, engine(), task.engine)
     if why := _other_policies(task):
@@ -71,6 +75,13 @@ def work(task: Task) -> Answer:
     except Exception as error:
         # The error is sent as text: not every exception can be sent.
         return "internal", f"{type(error).__name__}: {error}"
+
+
+def _begin(worker: Any) -> None:
+    """Tells the scheduler that the current task begins, and waits until it knows: it may kill the worker."""
+    from distributed.utils import sync
+
+    sync(worker.loop, worker.scheduler.log_event, topic=BEGAN, msg=worker.get_current_task())
 
 
 def _other_policies(task: Task) -> str | None:

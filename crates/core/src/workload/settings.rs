@@ -34,7 +34,7 @@ section! {
         tenants: By = "workload.tenants", "none";
         /// Arrival times are divided by this factor.
         speed: f64 = "workload.speed", number(0.0, 1e9), "1.0";
-        /// Unit of the times in a version 3 fio iolog (1us or 1ns); such a log is refused without it.
+        /// Unit of the times in a version 3 fio iolog that is not fio's own; fio counts in us.
         fio_time_unit_ns: Option<u64> = "workload.fio_time_unit", OPERATION or "unknown", "unknown";
         /// The generator, if chosen.
         synthetic: Option<Synthetic>;

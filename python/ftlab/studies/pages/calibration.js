@@ -6,7 +6,7 @@ const outstanding = (row) => row.depth * row.jobs;
 const off = (error) => (error === undefined || error === null ? null : Math.expm1(error) * 100);
 const percent = (error) => (error === null || error === undefined ? "-" : `${off(error) >= 0 ? "+" : ""}${off(error).toFixed(1)} %`);
 const sizeOf = (bytes) => (bytes % 1024 ? `${number(bytes)} B` : `${number(bytes / 1024)} KiB`);
-const jobOf = (row) => `${row.op}, ${sizeOf(row.bs)}, ${row.jobs === 1 ? "one job" : `${row.jobs} jobs`}${row.engine ? `, ${row.engine}` : ""}`;
+const jobOf = (row) => `${row.op}, ${sizeOf(row.bs)}, ${row.jobs === 1 ? "one job" : `${row.jobs} jobs`}${row.engine ? `, ${row.engine}` : ""}${row.state ? `, ${row.state}` : ""}`;
 const saidOf = (row, name) => [`${jobOf(row)}, depth ${row.depth}${row.held_out ? ", held out" : ""}`,
   `${SHORT[name]} measured: ${number(row.measured[name])} µs`, `model: ${number(row.model[name])} µs (${percent(row.errors[name])})`].join("\n");
 const hue = (name) => colour(LATENCIES.indexOf(name));
@@ -78,6 +78,7 @@ function drawRows() {
     [`${SHORT[name]} off`, (row) => off(row.errors[name]), (row) => percent(row.errors[name]), true]];
   const columns = [
     ...["drive", "op"].map((name) => [name, (row) => row[name], (row) => row[name], false]),
+    ["state", (row) => row.found, (row) => row.found, false],
     ...["bs", "depth", "jobs"].map((name) => [name, (row) => row[name], (row) => number(row[name]), true]),
     ["engine", (row) => row.engine, (row) => row.engine, false],
     ["rate off", (row) => off(row.errors.iops), (row) => percent(row.errors.iops), true],
