@@ -236,7 +236,8 @@ fn a_pause_behind_a_stamp_of_0_is_kept() {
                    2500000 f write 8192 4096\n";
     let expected = [(0, 'W', 0, 4096), (2_000_000_000, 'W', 4096, 4096), (2_500_000_000, 'W', 8192, 4096)];
     assert_eq!(both("fio-iolog", content), expected);
-    let kept = "the first 2000.000 ms are kept; fio's own replay does not wait behind a stamp of 0";
+    let kept =
+        "a pause of 2000.000 ms is kept in which fio's own replay does not wait: it is behind a stamp of 0";
     assert_eq!(read(content, &Options::default()).unwrap().1.notes, [kept]);
 }
 

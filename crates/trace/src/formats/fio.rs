@@ -110,14 +110,16 @@ impl Parser for Fio {
     }
 
     fn notes(&self) -> Vec<String> {
-        let waits = "a wait ends at so many milliseconds since the start, as in fio's own replay; its manual speaks of \
-                     microseconds since the wait before";
+        let waits = "a wait ends at so many milliseconds since the start, as in fio's own replay; its manual \
+                     speaks of microseconds since the wait before";
         let (recordings, unseen_ms) = (self.recordings, self.unseen_ns as f64 / 1e6);
         let appended = format!(
-            "holds {recordings} recordings, taken one after another: fio appends to a log that is there; jobs that ran at \
-             the same time need a write_iolog each"
+            "holds {recordings} recordings, taken one after another: fio appends to a log that is there; jobs that \
+             ran at the same time need a write_iolog each"
         );
-        let unseen = format!("the first {unseen_ms:.3} ms are kept; fio's own replay does not wait behind a stamp of 0");
+        let unseen = format!(
+            "a pause of {unseen_ms:.3} ms is kept in which fio's own replay does not wait: it is behind a stamp of 0"
+        );
         let found = [(self.has_waits, waits), (recordings > 1, &appended), (self.unseen_ns > 0, &unseen)];
         found.into_iter().filter(|(holds, _)| *holds).map(|(_, note)| note.to_owned()).collect()
     }
