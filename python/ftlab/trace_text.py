@@ -12,11 +12,12 @@ _STREAMS_SHOWN = 16
 def info_text(found: dict[str, Any]) -> str:
     """Formats the figures of a trace."""
     packed = f", {found['compression']}" if found["compression"] else ""
+    told = f" (recognised by {found['recognised_by']})" if found["recognised_by"] else ""
     kinds = [
         f"{count(found[kind])} {kind}" for kind in ("reads", "writes", "trims", "flushes") if found[kind]
     ]
     lines = [
-        f"{found['path']}: {found['format']}{packed}",
+        f"{found['path']}: {found['format']}{packed}{told}",
         f"requests: {count(found['requests'])}: {', '.join(kinds)}",
         f"    {size(found['bytes_read'])} read, {size(found['bytes_written'])} written"
         + (f", {size(found['bytes_trimmed'])} trimmed" if found["bytes_trimmed"] else ""),

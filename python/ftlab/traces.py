@@ -78,7 +78,8 @@ def trace_info(path: str | os.PathLike[str], **options: Scalar) -> dict[str, Any
 
 
 def trace_files(trace: str) -> list[str]:
-    """Returns the files of a trace: several if a ``*`` in its name stands for their numbers.
+    """Returns the files of a trace: several if a ``*`` in its name stands for their numbers, or in a folder of
+    Parquet files.
 
     Raises:
         UserError: no file has such a name, or one is missing between others.
@@ -234,7 +235,7 @@ def _provenance(config: Config) -> dict[str, str]:
         synthetic = json.loads(config.json())["workload"]["synthetic"]
         return {"source_format": "synthetic", "source": json.dumps(synthetic)}
     path = Path(config.trace)
-    if path.exists() and not path.is_file():
+    if path.exists() and not all(Path(file).is_file() for file in trace_files(config.trace)):
         raise UserError(
             f"{path}: not a regular file; Parquet keeps the hash of its source, so it is read twice"
         )

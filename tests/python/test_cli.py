@@ -215,7 +215,7 @@ def test_trace_head_info_and_round_trip(cli: Cli) -> None:
     head = cli.ok("trace", "head", "a.csv", "-n", "3")
     assert head == "time_ns,op,offset,size\n0,W,0,4096\n1000,W,4096,8192\n2000,R,0,4096\n"
     text = cli.ok("trace", "info", "a.csv")
-    assert "a.csv: csv\nrequests: 8: 4 reads, 3 writes, 1 flushes\n" in text
+    assert "a.csv: csv (recognised by its header)\nrequests: 8: 4 reads, 3 writes, 1 flushes\n" in text
     info = json.loads(cli.ok("trace", "info", "a.csv", "--json", "-"))
     assert (info["format"], info["requests"], info["bytes_written"]) == ("csv", 8, 16384)
     done = cli("trace", "convert", "a.csv", "b.parquet")

@@ -13,7 +13,7 @@ pub use crate::ftl::settings::GcBackground;
 pub use crate::host::settings::Host;
 pub use crate::metrics::Results;
 pub use crate::workload::settings::{
-    Arrival, BurstOps, OutOfRange, Pattern, Replay, StreamsOf, Synthetic, Workload,
+    Arrival, BurstOps, ObjectUnit, OutOfRange, Pattern, Replay, StreamsOf, Synthetic, Workload,
 };
 
 section! {

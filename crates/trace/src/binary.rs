@@ -6,7 +6,7 @@ use crate::options::Options;
 use crate::paired::paired;
 use crate::streams::Streams;
 use crate::text::{BEYOND, Dropped, Recognised, Row, Rows, Stamps, Trouble, bad_row};
-use ftlab_core::workload::{Record, SourceError};
+use ftlab_core::workload::{Objects, Record, SourceError};
 
 /// A binary layout: perhaps a header, then records of one length, each possibly followed by more bytes.
 pub(crate) trait Reader: Send + Sized {
@@ -16,11 +16,13 @@ pub(crate) trait Reader: Send + Sized {
     const STREAMS: Option<&'static str> = None;
     /// Whether it may be recorded when requests completed, each time as a record of its own.
     const COMPLETIONS: bool = false;
+    /// What [`Reader::is_one`] goes by, for people.
+    const TOLD_BY: &'static str = "its first bytes";
     /// A small file, for tests to read and to damage.
     const SAMPLE: &'static [u8];
 
     /// Makes a reader for a file with this name and beginning.
-    fn new(path: &str, head: &[u8]) -> Self;
+    fn new(path: &str, head: &[u8], options: &Options) -> Self;
 
     /// Whether a file is of this layout, judging by its name and beginning.
     fn is_one(path: &str, head: &[u8]) -> bool;
@@ -44,6 +46,11 @@ pub(crate) trait Reader: Send + Sized {
     /// Returns notes for people who read the figures.
     fn notes(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Returns what the requests access, in a trace of a cache.
+    fn objects(&self) -> Option<Objects> {
+        None
     }
 
     /// Returns the streams that records name; `None` if they name none.
@@ -134,6 +141,10 @@ impl<R: Reader> Rows for Records<R> {
         self.reader.notes()
     }
 
+    fn objects(&self) -> Option<Objects> {
+        self.reader.objects()
+    }
+
     fn has_completions(&mut self) -> Result<bool, SourceError> {
         Ok(self.completions)
     }
@@ -148,7 +159,7 @@ impl<R: Reader> Rows for Records<R> {
 }
 
 fn rows<R: Reader + 'static>(path: &str, bytes: Lines, options: &Options) -> Box<dyn Rows> {
-    let mut reader = R::new(path, bytes.head().0);
+    let mut reader = R::new(path, bytes.head().0, options);
     let completions = options.wants_completions() && reader.keep_completions();
     let records = Records {
         path: path.to_owned(),
@@ -171,12 +182,14 @@ pub(crate) const fn format<R: Reader + 'static>(name: &'static str) -> Binary {
             name,
             stamps: R::STAMPS,
             recognised: Recognised::Never,
+            told_by: R::TOLD_BY,
+            header: |_| false,
             sources: &[],
             streams: R::STREAMS,
             completions: R::COMPLETIONS,
             sample: R::SAMPLE,
             rows: rows::<R>,
-            probe: |_, _| Probe { good: 0, bad: 0 },
+            probe: |_, _| Probe::default(),
         },
         is_one: R::is_one,
     }

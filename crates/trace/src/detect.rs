@@ -1,7 +1,8 @@
 //! Determines a file's layout: the named one, or one recognised from the file's beginning.
 
-use crate::formats::{self, Format, Probe};
-use crate::lines::{Lines, input_error};
+use crate::binary::Binary;
+use crate::formats::{self, Format};
+use crate::lines::{Lines, input_error, lines_of};
 use crate::options::Options;
 use crate::text::{Recognised, is_blank};
 use ftlab_core::workload::SourceError;
@@ -9,58 +10,73 @@ use ftlab_core::workload::SourceError;
 /// Number of lines that are examined.
 const LINES: usize = 200;
 
-/// Returns the layout of an opened file.
+/// Returns the layout of an opened file, and what it was recognised by; `None`: it was named.
 ///
 /// # Errors
 /// If there is no layout of that name, or if no layout or several layouts fit.
-pub(crate) fn format(path: &str, lines: &Lines, options: &Options) -> Result<&'static Format, SourceError> {
+pub(crate) fn format(
+    path: &str,
+    lines: &Lines,
+    options: &Options,
+) -> Result<(&'static Format, Option<String>), SourceError> {
     let (head, is_all) = lines.head();
-    let binary = formats::BINARIES.iter().find(|binary| match options.format.as_str() {
-        "auto" => (binary.is_one)(path, head),
-        name => name == binary.format.name,
+    let named = (options.format != "auto").then_some(options.format.as_str());
+    let binary = formats::BINARIES.iter().find(|binary| match named {
+        None => (binary.is_one)(path, head),
+        Some(name) => name == binary.format.name,
     });
-    if let Some(binary) = binary {
-        return Ok(&binary.format);
+    if let Some(Binary { format, .. }) = binary {
+        return Ok((format, named.is_none().then(|| format.told_by.to_owned())));
     }
     refuse_binary(path, head)?;
-    if options.format != "auto" {
-        return formats::named(&options.format).ok_or_else(|| {
-            input_error(
-                path,
-                &format!("no trace format is called \"{}\"; there are {}", options.format, names()),
-            )
-        });
+    if let Some(name) = named {
+        let unknown = || format!("no trace format is called \"{name}\"; there are {}", names());
+        return match formats::named(name) {
+            Some(format) => Ok((format, None)),
+            None => Err(input_error(path, &unknown())),
+        };
     }
-    let lines = first_lines(head, is_all);
-    let Some(first) = lines.first() else {
-        return Err(input_error(path, "the file holds only blank lines"));
-    };
-    for format in formats::FORMATS {
-        match format.recognised {
-            Recognised::Header(is_header) | Recognised::HeaderOrLines(is_header) if is_header(first) => {
-                return Ok(format);
-            }
-            _ => {}
+    let (format, told_by) =
+        recognised(&first_lines(head, is_all), options).map_err(|message| input_error(path, &message))?;
+    Ok((format, Some(told_by)))
+}
+
+/// Returns the layout of these first lines, and what shows it.
+fn recognised(lines: &[&[u8]], options: &Options) -> Result<(&'static Format, String), String> {
+    let Some(first) = lines.first() else { return Err("the file holds only blank lines".into()) };
+    if lines.iter().take(2).any(|line| line.starts_with(b"TIME(ms) ")) {
+        return Err("is what biosnoop.bt of bpftrace prints, which has neither addresses nor sizes\n  \
+                    print them of tracepoint:block:block_rq_issue (layout bpftrace)"
+            .into());
+    }
+    let by_header = formats::FORMATS.iter().find(|format| match format.recognised {
+        Recognised::Header(is_header) | Recognised::HeaderOrLines(is_header) => is_header(first),
+        Recognised::Lines | Recognised::Never => false,
+    });
+    if let Some(format) = by_header {
+        return Ok((format, "its header".into()));
+    }
+    // A header that no layout has says more than a list of all layouts, or than what its lines resemble.
+    let slip = formats::wrong_csv_header(first);
+    if slip.is_none() || formats::FORMATS.iter().any(|format| (format.header)(first)) {
+        match by_lines(lines, options) {
+            Ok(format) => return Ok((format, format!("its lines: {}", format.told_by))),
+            Err(message) if slip.is_none() => return Err(message),
+            Err(_) => {}
         }
     }
-    by_lines(&lines, options).map_err(|message| {
-        // The header of ftlab's own csv with a slip in it says more than a list of all layouts.
-        let slip = formats::wrong_csv_header(first);
-        input_error(path, &slip.unwrap_or(message))
-    })
+    Err(slip.unwrap_or_default())
 }
 
-/// Whether most lines parse; the reader reports each line that does not, with its place.
-fn fits(probe: Probe) -> bool {
-    probe.good > probe.bad
-}
-
-/// Returns the layouts that the lines fit.
-fn fitting(lines: &[&[u8]], options: &Options, kind: impl Fn(Recognised) -> bool) -> Vec<&'static Format> {
-    formats::FORMATS
-        .iter()
-        .filter(|format| kind(format.recognised) && fits((format.probe)(lines, options)))
-        .collect()
+/// Returns the layouts that the lines fit, and whether they show it.
+fn fitting(
+    lines: &[&[u8]],
+    options: &Options,
+    kind: impl Fn(Recognised) -> bool,
+) -> Vec<(&'static Format, bool)> {
+    let probed = formats::FORMATS.iter().filter(|format| kind(format.recognised));
+    let probed = probed.map(|format| (format, (format.probe)(lines, options)));
+    probed.filter(|(_, probe)| probe.fits()).map(|(format, probe)| (format, probe.is_sure())).collect()
 }
 
 /// Removes the signs of numbers: a negative number should be reported with its line and not hide the layout.
@@ -74,29 +90,47 @@ fn unsigned(lines: &[&[u8]]) -> Vec<Vec<u8>> {
     lines.iter().map(strip).collect()
 }
 
+/// Returns the one layout that the lines show they are of.
 fn by_lines(lines: &[&[u8]], options: &Options) -> Result<&'static Format, String> {
     let known = |kind| matches!(kind, Recognised::Lines | Recognised::HeaderOrLines(_));
-    let mut candidates = fitting(lines, options, known);
-    if candidates.is_empty() {
+    let mut fits = fitting(lines, options, known);
+    if fits.is_empty() {
         let unsigned = unsigned(lines);
         let unsigned: Vec<&[u8]> = unsigned.iter().map(Vec::as_slice).collect();
-        candidates = fitting(&unsigned, options, known);
+        fits = fitting(&unsigned, options, known);
     }
-    match candidates[..] {
+    let sure: Vec<_> = fits.iter().filter(|(_, sure)| *sure).map(|(format, _)| *format).collect();
+    match sure[..] {
         [format] => return Ok(format),
         [] => {}
-        _ => {
-            let names: Vec<_> = candidates.iter().map(|format| format.name).collect();
+        [first, ..] => {
+            let names: Vec<_> = sure.iter().map(|format| format.name).collect();
             return Err(format!(
                 "the layout could be any of {}\n  name it: --format {}",
                 names.join(", "),
-                names[0]
+                first.name
             ));
         }
     }
+    let headless = formats::is_csv_without_header(lines);
+    let mut candidates: Vec<_> =
+        fits.iter().map(|(format, _)| format!("{} if it has {}", format.name, format.told_by)).collect();
+    if headless {
+        candidates.push("ftlab's own csv without its header".into());
+    }
+    if !candidates.is_empty() {
+        let name = fits.first().map(|(format, _)| format!("name it, e.g. --format {}", format.name));
+        let header = headless.then(|| "put this in the first line: time_ns,op,offset,size".to_owned());
+        let remedy: Vec<_> = [name, header].into_iter().flatten().collect();
+        return Err(format!(
+            "nothing in the lines shows their layout; it could be {}\n  {}",
+            candidates.join(", or "),
+            remedy.join("; or ")
+        ));
+    }
     // Only those of the similar layouts that the lines fit are offered.
     let alike = fitting(lines, options, |kind| matches!(kind, Recognised::Never));
-    let alike: Vec<_> = alike.iter().map(|format| format.name).collect();
+    let alike: Vec<_> = alike.iter().map(|(format, _)| format.name).collect();
     if !alike.is_empty() {
         return Err(format!(
             "five numbers a line can be {}: they differ in units alone, so ftlab does not guess\n  \
@@ -120,12 +154,7 @@ fn names() -> String {
 /// Returns the first lines that are not blank and are complete.
 fn first_lines(head: &[u8], is_all: bool) -> Vec<&[u8]> {
     let whole = if is_all { head.len() } else { memchr::memrchr(b'\n', head).unwrap_or(0) };
-    head[..whole]
-        .split(|byte| *byte == b'\n')
-        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-        .filter(|line| !is_blank(line))
-        .take(LINES)
-        .collect()
+    lines_of(&head[..whole]).filter(|line| !is_blank(line)).take(LINES).collect()
 }
 
 fn refuse_binary(path: &str, head: &[u8]) -> Result<(), SourceError> {

@@ -27,7 +27,8 @@ pub(crate) fn trim(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Comma-separated fields, without the blanks around them.
+/// Comma-separated fields, without the blanks around them. Any of them may be in quotation marks, as pyarrow, base R and
+/// Python's csv module write them; a mark within such a field stays doubled.
 pub(crate) struct Commas<'a>(Option<&'a [u8]>);
 
 impl<'a> Commas<'a> {
@@ -46,6 +47,33 @@ impl<'a> Commas<'a> {
     pub(crate) fn need(&mut self, name: &'static str) -> Result<&'a [u8], Trouble> {
         self.next().ok_or_else(|| missing(name))
     }
+
+    /// Takes the part of the line up to the next comma.
+    #[inline]
+    fn take(&mut self) -> Option<&'a [u8]> {
+        let rest = self.0?;
+        let Some(at) = memchr(b',', rest) else { return self.0.take() };
+        self.0 = Some(&rest[at + 1..]);
+        Some(&rest[..at])
+    }
+
+    /// Returns the field that begins after the quotation mark before `rest`.
+    #[cold]
+    fn quoted(&mut self, rest: &'a [u8]) -> &'a [u8] {
+        // A mark that is followed by another one does not end the field.
+        let mut end = 0;
+        loop {
+            end += memchr(b'"', &rest[end..]).unwrap_or(rest.len() - end);
+            if rest.get(end + 1) != Some(&b'"') {
+                break;
+            }
+            end += 2;
+        }
+        self.0 = Some(&rest[(end + 1).min(rest.len())..]);
+        // What is left up to the comma is nothing.
+        self.take();
+        &rest[..end]
+    }
 }
 
 impl<'a> Iterator for Commas<'a> {
@@ -53,18 +81,10 @@ impl<'a> Iterator for Commas<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
-        let rest = self.0?;
-        let field = match memchr(b',', rest) {
-            Some(at) => {
-                self.0 = Some(&rest[at + 1..]);
-                &rest[..at]
-            }
-            None => {
-                self.0 = None;
-                rest
-            }
-        };
-        Some(trim(field))
+        match self.0?.trim_ascii_start() {
+            [b'"', rest @ ..] => Some(self.quoted(rest)),
+            _ => self.take().map(trim),
+        }
     }
 }
 
@@ -121,39 +141,6 @@ impl<'a> Iterator for Blanks<'a> {
     }
 }
 
-/// Comma-separated fields, of which some may be in quotation marks, as Python's csv module writes them. A mark within
-/// such a field stays doubled.
-pub(crate) struct Quoted<'a>(Commas<'a>);
-
-impl<'a> Quoted<'a> {
-    /// Splits `line` into fields.
-    pub(crate) fn of(line: &'a [u8]) -> Quoted<'a> {
-        Quoted(Commas::of(line))
-    }
-}
-
-impl<'a> Iterator for Quoted<'a> {
-    type Item = &'a [u8];
-
-    #[inline]
-    fn next(&mut self) -> Option<&'a [u8]> {
-        let [b'"', rest @ ..] = self.0.0? else { return self.0.next() };
-        // A mark that is followed by another one does not end the field.
-        let mut end = 0;
-        loop {
-            end += memchr(b'"', &rest[end..]).unwrap_or(rest.len() - end);
-            if rest.get(end + 1) != Some(&b'"') {
-                break;
-            }
-            end += 2;
-        }
-        self.0 = Commas(Some(&rest[(end + 1).min(rest.len())..]));
-        // What is left up to the comma is nothing.
-        self.0.next();
-        Some(&rest[..end])
-    }
-}
-
 /// Parses a whole number.
 #[inline]
 pub(crate) fn whole(text: &[u8], name: &'static str) -> Result<u64, Trouble> {
@@ -165,6 +152,11 @@ pub(crate) fn whole(text: &[u8], name: &'static str) -> Result<u64, Trouble> {
 pub(crate) fn sectors(text: &[u8], name: &'static str) -> Result<u64, Trouble> {
     let count = whole(text, name)?;
     count.checked_mul(SECTOR).ok_or_else(|| complain(name, text, "a whole number", Fault::TooLarge))
+}
+
+/// Whether these numbers of bytes are whole sectors.
+pub(crate) fn in_sectors(texts: &[&[u8]]) -> bool {
+    texts.iter().all(|text| number::uint(text).is_ok_and(|bytes| bytes.is_multiple_of(SECTOR)))
 }
 
 /// Parses a whole number of ticks of `tick_ns` each; returns ns.
@@ -230,12 +222,13 @@ mod tests {
 
     #[test]
     fn quoted_fields_may_hold_commas() {
-        let split = |line: &'static str| Quoted::of(line.as_bytes()).collect::<Vec<_>>();
+        let split = |line: &'static str| Commas::of(line.as_bytes()).collect::<Vec<_>>();
         assert_eq!(split("1,\"a, b\",2"), [&b"1"[..], b"a, b", b"2"]);
         assert_eq!(split("\"a \"\"b\"\"\",\"\",x"), [&b"a \"\"b\"\""[..], b"", b"x"]);
         assert_eq!(split("\"a"), [&b"a"[..]]);
         assert_eq!(split("\"a\""), [&b"a"[..]]);
         assert_eq!(split("1,"), [&b"1"[..], b""]);
+        assert_eq!(split("\"time_ns\",\"op\" , \"W\" ,4"), [&b"time_ns"[..], b"op", b"W", b"4"]);
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub struct Info {
     pub path: String,
     /// The layout, which was named or recognised.
     pub format: &'static str,
+    /// What the layout was recognised by; `None` if it was named.
+    pub recognised_by: Option<String>,
     /// gzip, zstd, xz or bzip2, if the file is compressed.
     pub compression: Option<&'static str>,
     /// Number of requests kept: reads, writes, trims and flushes.
@@ -258,6 +260,7 @@ fn count(mut source: Pipeline, options: &Options) -> Result<Info, SourceError> {
     Ok(Info {
         path: input.name.clone(),
         format: input.format,
+        recognised_by: input.told_by.clone(),
         compression: input.compression,
         requests,
         reads,

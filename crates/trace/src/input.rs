@@ -20,6 +20,8 @@ pub(crate) struct Input {
     pub(crate) name: String,
     /// Name of the layout.
     pub(crate) format: &'static str,
+    /// What the layout was recognised by; `None`: it was named.
+    pub(crate) told_by: Option<String>,
     /// How the file is compressed, if it is.
     pub(crate) compression: Option<&'static str>,
     /// What the trace's stamps mean.
@@ -34,11 +36,13 @@ impl Input {
     /// Opens a file and recognises its layout.
     pub(crate) fn file(path: &str, options: &Options) -> Result<Input, SourceError> {
         if options.format == "parquet" || options.format == "auto" && parquet::is_one(path) {
-            return Input::chunks(path, parquet::open(path, options)?, options);
+            let (make, stamps) = parquet::open(path, options)?;
+            let told_by = (options.format == "auto").then(|| "its first bytes".to_owned());
+            return Ok(Input { told_by, stamps, ..Input::chunks(path, make, options)? });
         }
         let lines = Lines::open(path, &options.go_on)?;
         let compression = lines.compression();
-        let format = detect::format(path, &lines, options)?;
+        let (format, told_by) = detect::format(path, &lines, options)?;
         check_streams(path, format.name, (format.sources, format.streams), options)?;
         let first = Some(checked(path, format.name, (format.rows)(path, lines, options), options)?);
         if format.stamps == Stamps::Absent && !options.closed && options.capacity_bytes.is_some() {
@@ -63,6 +67,7 @@ impl Input {
         Ok(Input {
             name: path.to_owned(),
             format: format.name,
+            told_by,
             compression,
             stamps: format.stamps,
             in_rows: BINARIES.iter().any(|binary| binary.format.name == format.name),
@@ -81,6 +86,7 @@ impl Input {
         Ok(Input {
             name: name.to_owned(),
             format: "parquet",
+            told_by: None,
             compression: None,
             stamps: Stamps::Own,
             in_rows: true,

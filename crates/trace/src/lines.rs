@@ -12,6 +12,15 @@ use std::io::{self, Read};
 /// Bytes of the buffer, and upper bound on the bytes of a line.
 const BUFFER: usize = 256 << 10;
 
+/// Returns the lines of a text, without their line ends (LF or CR LF).
+pub(crate) fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|&byte| byte == b'\n').map(without_end)
+}
+
+fn without_end(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
 /// Reads lines, without their line ends (LF or CR LF), and counts them from 1.
 pub(crate) struct Lines {
     path: String,
@@ -107,7 +116,7 @@ impl Lines {
         let line = &self.buffer[self.start..self.start + length];
         self.start = (self.start + length + 1).min(self.end);
         self.number += 1;
-        Ok(Some((line.strip_suffix(b"\r").unwrap_or(line), self.number)))
+        Ok(Some((without_end(line), self.number)))
     }
 
     /// Returns the next `count` bytes (at most as many as the buffer holds), or fewer at the end of the file; `None`

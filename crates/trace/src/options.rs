@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ftlab_core::settings::{OutOfRange, Replay, Settings, StreamsOf};
+use ftlab_core::settings::{ObjectUnit, OutOfRange, Replay, Settings, StreamsOf};
 
 /// What becomes of recorded completions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub struct Options {
     pub completions: Completions,
     /// Nanoseconds per unit of the times in a version 3 fio log; `None`: microseconds, as fio writes them.
     pub fio_time_unit_ns: Option<u64>,
+    /// What the objects of libCacheSim's layouts are.
+    pub object_unit: ObjectUnit,
     /// The callback that decides whether reading continues.
     pub go_on: GoOn,
 }
@@ -87,6 +89,7 @@ impl Default for Options {
             closed: false,
             completions: Completions::Ignored,
             fio_time_unit_ns: None,
+            object_unit: ObjectUnit::Sector,
             go_on: GoOn::default(),
         }
     }
@@ -113,6 +116,7 @@ impl Options {
                 Replay::Open | Replay::Closed => Completions::Ignored,
             },
             fio_time_unit_ns: workload.fio_time_unit_ns,
+            object_unit: workload.object_unit,
             go_on: GoOn::default(),
         }
     }

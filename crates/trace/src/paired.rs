@@ -10,7 +10,7 @@ use crate::depth::Depth;
 use crate::options::Options;
 use crate::order::{Order, WINDOW};
 use crate::text::{COMPLETION, Dropped, Rows};
-use ftlab_core::workload::{Op, Record, SourceError};
+use ftlab_core::workload::{Objects, Op, Record, SourceError};
 
 /// Returns the rows with their latencies, if their completions are rows `apart` and are wanted.
 pub(crate) fn paired(rows: Box<dyn Rows>, apart: bool, options: &Options) -> Box<dyn Rows> {
@@ -101,6 +101,10 @@ impl Rows for Paired {
 
     fn depth(&self) -> Option<&Depth> {
         self.rows.depth()
+    }
+
+    fn objects(&self) -> Option<Objects> {
+        self.rows.objects()
     }
 
     fn has_completions(&mut self) -> Result<bool, SourceError> {

@@ -241,6 +241,7 @@ impl Source for Pipeline {
             waited: self.depth().and_then(Depth::waited),
             recording: self.kept.wanted.rows.is_recording(),
             told: self.depth().map_or(0, Depth::told),
+            objects: self.kept.wanted.rows.objects(),
         }
     }
 

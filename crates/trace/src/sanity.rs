@@ -2,7 +2,7 @@
 //! with it.
 
 use ftlab_core::settings::Replay;
-use ftlab_core::workload::{Op, Record, Source, SourceError};
+use ftlab_core::workload::{Objects, Op, Record, Source, SourceError};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const DAY_NS: u64 = 86_400 * SECOND_NS;
@@ -17,6 +17,8 @@ const FASTEST: f64 = 2e6;
 const SLOWEST: f64 = 1e-3;
 /// Bytes that no drive transfers in a second.
 const WIDEST: u64 = 32 << 30;
+/// An address that no drive has.
+const LARGEST: u64 = 1 << 47;
 /// Share of raised stamps above which the recorder cannot have written them in this order.
 const RAISED: f64 = 0.01;
 /// A request counts as logged twice if it equals one of the `NEAR` requests before it, at most `NEAR_NS` earlier; if
@@ -59,6 +61,12 @@ pub(crate) struct Sanity {
     /// The last few requests, and the number of requests that repeated one of the few before them.
     near: [Option<Record>; NEAR],
     repeats: u64,
+    /// The first address, whether another differs from it by anything but whole units of a sector of sectors, whether
+    /// any does at all, and the largest end.
+    first_offset: Option<u64>,
+    odd_steps: bool,
+    steps: bool,
+    end: u64,
 }
 
 impl Sanity {
@@ -79,6 +87,12 @@ impl Sanity {
         };
         self.repeats += u64::from(record.op != Op::Flush && self.near.iter().flatten().any(same));
         self.near[self.requests as usize % NEAR] = Some(*record);
+        if record.op != Op::Flush {
+            let step = record.offset ^ *self.first_offset.get_or_insert(record.offset);
+            self.steps |= step != 0;
+            self.odd_steps |= !step.is_multiple_of(SECTOR * SECTOR);
+            self.end = self.end.max(record.offset.saturating_add(record.size));
+        }
         let second = record.time_ns.saturating_sub(self.first_ns) / SECOND_NS;
         if std::mem::replace(&mut self.second, second) != second {
             self.bytes = 0;
@@ -132,7 +146,10 @@ impl Sanity {
                 source.locate(first)
             ));
         }
-        if self.requests >= ENOUGH && self.reads == self.requests {
+        let objects = source.summary().objects;
+        found.extend(objects.and_then(|objects| self.unit(objects)));
+        let without_op = objects.map_or(0, |objects| objects.without_op);
+        if self.requests >= ENOUGH && self.reads == self.requests && without_op < self.reads {
             found
                 .push("all requests are reads: is the column of the operation read right (--format)?".into());
         }
@@ -145,6 +162,19 @@ impl Sanity {
             ));
         }
         found
+    }
+
+    /// Returns why the objects of a cache may be byte offsets, if they are taken for sectors.
+    fn unit(&self, objects: Objects) -> Option<String> {
+        if objects.unit_bytes != SECTOR || self.requests < ENOUGH {
+            return None;
+        }
+        let why = match self.end {
+            end if end > LARGEST => format!("addresses of up to {} TiB are beyond any drive", end >> 40),
+            _ if self.steps && !self.odd_steps => "all objects are apart by multiples of 512".to_owned(),
+            _ => return None,
+        };
+        Some(format!("{why}, as byte offsets are: if they are bytes, --set workload.object_unit=byte"))
     }
 
     fn share(&self, part: u64) -> f64 {

@@ -1,5 +1,5 @@
-//! A trace in several numbered files, as a recording with `--rotate` leaves it: a `*` in the file's name stands for the
-//! numbers.
+//! A trace in several files: numbered ones, as a recording with `--rotate` leaves them, with a `*` in the name that stands
+//! for the numbers; or the Parquet files of a folder, as Spark, polars and pyarrow write them.
 
 use crate::opened::{decompressed, input_error, reason};
 use ftlab_core::workload::SourceError;
@@ -8,18 +8,36 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::vec::IntoIter;
 
-/// Returns the files of a trace, in order: those that a `*` in its name stands for, or the one of this name.
+/// Returns the files of a trace, in order: those that a `*` in its name stands for, the Parquet files in a folder, or the
+/// one of this name.
 ///
 /// # Errors
-/// If no file has such a name, or one between two others is missing.
+/// If no file has such a name, or a numbered one between two others is missing.
 pub fn files(path: &str) -> Result<Vec<PathBuf>, SourceError> {
     let whole = Path::new(path);
+    if whole.is_dir() {
+        let mut found = Vec::new();
+        parts(whole, &mut found).map_err(|error| input_error(path, &reason(&error)))?;
+        found.sort_by_cached_key(|file| in_order(&file.to_string_lossy()));
+        return Ok(if found.is_empty() { vec![whole.into()] } else { found });
+    }
     let name = whole.file_name().and_then(|name| name.to_str());
     let Some((before, behind)) = name.and_then(|name| name.split_once('*')).filter(|_| !whole.exists())
     else {
         return Ok(vec![whole.into()]);
     };
     let folder = whole.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    if is_parquet(Path::new(name.unwrap_or_default())) {
+        let fits = |name: &str| name.starts_with(before) && name[before.len()..].ends_with(behind);
+        let entries = fs::read_dir(folder).map_err(|error| input_error(path, &reason(&error)))?;
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut names: Vec<_> = names.filter(|name| fits(name)).collect();
+        names.sort_by_cached_key(|name| in_order(name));
+        return match names.is_empty() {
+            true => Err(input_error(path, "no file has this name with anything in place of the *")),
+            false => Ok(names.into_iter().map(|name| whole.with_file_name(name)).collect()),
+        };
+    }
     let mut found: Vec<(u64, PathBuf)> = fs::read_dir(folder)
         .map_err(|error| input_error(path, &reason(&error)))?
         .filter_map(|entry| {
@@ -41,6 +59,47 @@ pub fn files(path: &str) -> Result<Vec<PathBuf>, SourceError> {
         return Err(input_error(path, &format!("{names} {what}")));
     }
     Ok(found.into_iter().map(|(_, file)| file).collect())
+}
+
+fn is_parquet(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "parquet" || extension == "parq")
+}
+
+/// Adds the Parquet files in a folder and its folders. Names that begin with `_` or `.` are those of notes about them.
+fn parts(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(['_', '.']) {
+            continue;
+        }
+        if path.is_dir() {
+            parts(&path, found)?;
+        } else {
+            found.extend(is_parquet(&path).then_some(path));
+        }
+    }
+    Ok(())
+}
+
+/// Returns what sorts names as people number them: 2 before 10.
+fn in_order(name: &str) -> (Vec<(u64, char)>, String) {
+    let mut key: Vec<(u64, char)> = Vec::new();
+    let mut digits = None;
+    for letter in name.chars() {
+        match letter.to_digit(10) {
+            Some(digit) => {
+                let number: &mut u64 = digits.get_or_insert(0);
+                *number = number.saturating_mul(10).saturating_add(u64::from(digit));
+            }
+            None => {
+                key.extend(digits.take().map(|number| (number, '0')));
+                key.push((0, letter));
+            }
+        }
+    }
+    key.extend(digits.map(|number| (number, '0')));
+    (key, name.to_owned())
 }
 
 /// The bytes of several files, one after the other; what all begin with as their first line is read once.

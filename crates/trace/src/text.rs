@@ -7,7 +7,7 @@ use crate::lines::{Lines, input_error};
 use crate::options::Options;
 use crate::streams::Streams;
 use ftlab_core::settings::StreamsOf;
-use ftlab_core::workload::{Op, Record, SourceError};
+use ftlab_core::workload::{Objects, Op, Record, SourceError};
 use std::collections::BTreeMap;
 
 /// The flag of a row that is the completion of requests before it. It never leaves this crate.
@@ -29,6 +29,11 @@ pub(crate) trait Rows: Send {
 
     /// Returns a summary of how many requests were under way during the recording; `None` if that is unknown.
     fn depth(&self) -> Option<&Depth> {
+        None
+    }
+
+    /// Returns what the requests access, in a trace of a cache.
+    fn objects(&self) -> Option<Objects> {
         None
     }
 
@@ -146,6 +151,8 @@ pub(crate) trait Parser: Default + Send {
     const STAMPS: Stamps = Stamps::Clock;
     /// How the layout is recognised.
     const RECOGNISED: Recognised = Recognised::Lines;
+    /// What in the lines shows that they are of this layout, for people; see [`Parser::shows`].
+    const TOLD_BY: &'static str = "fields that no other layout has";
     /// Whether a first line is a header, which is skipped.
     const HEADER: fn(&[u8]) -> bool = |_| false;
     /// Sample lines, for tests to read and to damage.
@@ -176,6 +183,12 @@ pub(crate) trait Parser: Default + Send {
 
     /// Parses a line that is not blank; if the line names a device, `devices` gives the request its place.
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble>;
+
+    /// Whether a line that parses has what no line of another layout has, so that it may be recognised by it; a line that
+    /// can tell neither way passes.
+    fn shows(&self, _line: &[u8]) -> bool {
+        true
+    }
 
     /// Whether each line ends in a line feed, so that a last one without was cut off and its numbers may lack digits;
     /// asked after a header.

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{Folder, Short, drain, failure, read, rows, short, with};
-use ftlab_core::settings::StreamsOf;
+use ftlab_core::settings::{ObjectUnit, StreamsOf};
 use ftlab_core::workload::Record;
 use ftlab_trace::{DEVICE_STRIDE, Options, StreamCount, convert_csv, info, open};
 
@@ -130,7 +130,8 @@ fn baleen_of_each_year() {
     assert_eq!(both("baleen", pipelines), (expected.to_vec(), vec![1, 2, 1]));
     let headless = pipelines.split_once('\n').unwrap().1;
     assert_eq!(rows(headless, &with("baleen")), expected);
-    let hosts = "3 0 512 10 5 1 71 8 1\n3 0 512 10 6 1 71 9 3\n3 512 512 11 5 1 70 8 0\n";
+    let hosts =
+        "3 0 512 1600000010 5 1 71 8 1\n3 0 512 1600000010 6 1 71 9 3\n3 512 512 1600000011 5 1 70 8 0\n";
     let expected = [(0, 'R', 0, 512), (0, 'W', block, 512), (S, 'R', 512, 512)];
     assert_eq!(both("baleen", hosts), (expected.to_vec(), vec![1, 1, 2]));
     let notes = read(hosts, &Options::default()).unwrap().1.notes;
@@ -262,7 +263,56 @@ fn oracle_general_with_operations() {
     let summary = source.summary();
     assert_eq!(summary.dropped["other_op"], 1);
     assert_eq!(summary.notes[0], "1 requests name no operation: they are reads");
+    assert_eq!(summary.notes[1], "objects are taken for sectors (workload.object_unit)");
     assert_eq!(info(&path, &Options::default()).unwrap().format, "oracle-general-op");
+}
+
+/// Regression: byte offsets, which libCacheSim's converters write, were taken for sectors without a doubt, and the doubt
+/// about a trace of reads alone came where no operations are recorded.
+#[test]
+fn objects_may_be_byte_offsets() {
+    let folder = Folder::new();
+    let made = |name: &str, object: &dyn Fn(u64) -> u64| {
+        let row = |i: u64| {
+            let second = (i as u32 / 100).to_le_bytes();
+            [&second[..], &object(i).to_le_bytes(), &16384_u32.to_le_bytes(), &[0xff; 8]].concat()
+        };
+        folder.file(&format!("{name}.oracleGeneral"), (0..1000).flat_map(row).collect::<Vec<u8>>())
+    };
+    let byte = Options { object_unit: ObjectUnit::Byte, ..Options::default() };
+    let doubts = |path: &str, options: &Options| info(path, options).unwrap().doubts;
+    let apart = "all objects are apart by multiples of 512, as byte offsets are";
+    let far = "addresses of up to 999 TiB are beyond any drive";
+    for (name, object, doubt) in [
+        ("msr", &(|i: u64| i * 7919 % 997 * 4096) as &dyn Fn(u64) -> u64, Some(apart)),
+        // The number of a volume is added.
+        ("k5", &|i| 2264 + i * 16384, Some(apart)),
+        ("volumes", &|i| i % 7 + (i << 31), Some(far)),
+        ("sectors", &|i| i * 7919 % 997 * 8, None),
+    ] {
+        let path = made(name, object);
+        let found = doubts(&path, &Options::default());
+        assert_eq!(
+            found.first().map(|found| found.starts_with(doubt.unwrap())),
+            doubt.map(|_| true),
+            "{found:?}"
+        );
+        assert!(!found.iter().any(|each| each.contains("all requests are reads")), "{found:?}");
+        assert_eq!(
+            found.iter().all(|each| each.contains("--set workload.object_unit=byte")),
+            true,
+            "{found:?}"
+        );
+        let read = drain(&mut *open(&path, &byte).unwrap()).unwrap();
+        assert_eq!(
+            read.iter().map(|each| each.offset).collect::<Vec<_>>(),
+            (0..1000).map(object).collect::<Vec<_>>()
+        );
+    }
+    assert_eq!(doubts(&made("bytes", &|i| i * 4096), &byte), Vec::<String>::new());
+    let notes = info(&made("notes", &|i| i * 8), &byte).unwrap().notes;
+    assert_eq!(notes[1], "objects are taken for byte offsets (workload.object_unit)");
+    assert!(notes[2].contains("that of its first access"), "{notes:?}");
 }
 
 /// What a layout names besides its streams becomes one if that is asked for, and changes nothing else.
@@ -276,9 +326,14 @@ fn processes_and_volumes_become_streams_if_asked_for() {
     let fiu = "1 5 x 8 8 W 6 0 5ab\n2 5 x 8 8 R 8 1\n3 6 y 8 8 R 8 1\n";
     for (content, of, expected, names) in [
         (msr, volume, vec![1, 2, 3, 1], vec!["src1,1", "src1,2", "src2,1"]),
-        ("0,1,512,W,0\n3,1,512,R,1\n0,8,512,R,2\n", volume, vec![1, 2, 1], vec!["0", "3"]),
+        ("0,1,512,W,0.5\n3,1,512,R,1.5\n0,8,512,R,2.5\n", volume, vec![1, 2, 1], vec!["0", "3"]),
         ("Timestamp,Response,IOType,LUN,Offset,Size\n1,,R,4,0,512\n", volume, vec![1], vec!["4"]),
-        ("419,W,8192,512,15\n725,R,8192,512,16\n", volume, vec![1, 2], vec!["419", "725"]),
+        (
+            "419,W,8192,512,1577808144360767\n725,R,8192,512,1577808144360768\n",
+            volume,
+            vec![1, 2],
+            vec!["419", "725"],
+        ),
         ("1538323200,8,8,0,1063\n1538323201,8,8,1,1064\n", volume, vec![1, 2], vec!["1063", "1064"]),
         (blkparse, process, vec![1, 2, 2, 1], vec!["31", "32"]),
         (blkparse, volume, vec![1, 2, 2, 1], vec!["8,0", "8,16"]),

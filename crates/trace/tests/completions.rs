@@ -79,6 +79,61 @@ fn completions_in_blktrace() {
     assert!(failure(only_completions, &needed("blktrace")).contains("does not say when requests completed"));
 }
 
+/// Makes a record of blktrace's version 8: ns, sector, bytes, and the action with its categories.
+fn event_8(ns: u64, sector: u64, bytes: u32, action: u64) -> Vec<u8> {
+    let begin = [&0x6561_7408_u32.to_le_bytes()[..], &1_u32.to_le_bytes(), &ns.to_le_bytes()].concat();
+    let what = [&sector.to_le_bytes()[..], &bytes.to_le_bytes(), &700_u32.to_le_bytes()].concat();
+    let device = (259_u32 << 20).to_le_bytes();
+    // A message of four bytes follows each record.
+    let end = [&action.to_le_bytes()[..], &device, &[0; 4], &[0, 0, 4, 0], &[0; 12], b"abcd"].concat();
+    [begin, what, end].concat()
+}
+
+/// Regression: version 8 (Linux 6.19 on: records of 64 B, the process before a wider action) was no layout at all. What
+/// zones are told has no bytes, but for an append, whose second completion says where it went.
+#[test]
+fn blktrace_of_version_8() {
+    let (queued, completed) = (1_u64, 8_u64);
+    let of = |category: u32| 1_u64 << (16 + category);
+    let (write, complete, append, reset, open) = (of(1), of(7), of(16), of(17), of(20));
+    let trace = [
+        event_8(100, 8, 4096, queued | write),
+        event_8(200, 1024, 8192, queued | write | append),
+        event_8(250, 2048, 0, queued | write | reset),
+        event_8(260, 2048, 0, queued | open),
+        event_8(400, 8, 4096, completed | complete | write),
+        event_8(500, 1040, 8192, completed | write | append),
+        event_8(510, 1040, 8192, completed | complete | write | append),
+    ];
+    let (records, summary) = read(trace.concat(), &needed("auto")).unwrap();
+    let found: Vec<_> =
+        records.iter().map(|r| (r.time_ns, r.op.letter(), r.offset, r.size, r.latency_ns)).collect();
+    assert_eq!(found, [(0, 'W', 4096, 4096, 300), (100, 'W', 524_288, 8192, UNKNOWN)]);
+    assert_eq!(summary.dropped.into_iter().collect::<Vec<_>>(), [("not_issue", 1), ("other_op", 2)]);
+    assert!(
+        summary.notes[1].starts_with("1 zone appends have the start of their zone"),
+        "{:?}",
+        summary.notes
+    );
+    let (records, summary) = read(trace[4..].concat(), &with("blktrace")).unwrap();
+    let found: Vec<_> = records.iter().map(|r| (r.time_ns, r.offset, r.size)).collect();
+    assert_eq!(found, [(0, 4096, 4096), (110, 532_480, 8192)]);
+    assert_eq!(summary.notes, ["counted the rows of action C"]);
+    let torn = failure([&trace[0][..], &[8; 68]].concat(), &with("blktrace"));
+    assert!(torn.contains("no record of blktrace (version 8) begins here"), "{torn}");
+}
+
+/// Thesios says how long a request took; where its column is not known, neither is that.
+#[test]
+fn completions_of_thesios() {
+    let csv = "filename,file_offset,op_type,request_io_size_bytes,start_time,simulated_latency\n\
+        a,0,READ,512,10,0.25\na,512,WRITE,512,11,0.00000131\na,0,READ,512,12,\n";
+    assert_eq!(latencies(csv, &needed("auto")), [250_000_000, 1310, UNKNOWN]);
+    assert_eq!(latencies(csv, &with("auto")), [UNKNOWN; 3]);
+    let without = csv.replace("simulated_latency", "latency");
+    assert!(failure(without, &needed("auto")).contains("does not say when requests completed"));
+}
+
 /// Latencies that are not asked for are not read, so that a fault in them does not matter.
 #[test]
 fn what_is_not_asked_for_is_not_read() {
@@ -102,7 +157,7 @@ fn layouts_without_completions_are_refused() {
         );
         assert!(text.contains("msr, ") && text.contains("blktrace"), "{text}");
     }
-    assert_eq!(with_them, ["msr", "biotracer", "systor17", "io-tracer"]);
+    assert_eq!(with_them, ["msr", "biotracer", "systor17", "io-tracer", "thesios"]);
 }
 
 /// Completions keep their order with arrivals under any speed; pauses are cut only where nothing is under way.

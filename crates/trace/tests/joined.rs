@@ -8,5 +8,6 @@ mod formats;
 mod fuzz;
 mod input;
 mod pipeline;
+mod recognised;
 mod shared;
 mod streams;

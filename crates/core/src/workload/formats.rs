@@ -24,6 +24,7 @@ macro_rules! trace_formats {
             systor17 { Systor17 = "systor17", "SYSTOR 2017: Timestamp,Response,IOType,LUN,Offset,Size"; }
             alicloud { Alicloud = "alicloud", "Alibaba Cloud: device_id,opcode,offset,length,timestamp_us"; }
             tencent { Tencent = "tencent", "Tencent CBS: timestamp,offset,size (sectors),IOType,VolumeID"; }
+            k5cloud { K5cloud = "k5cloud", "FUJITSU K5 cloud: ID,Timestamp (s),R|W,offset,length (bytes)"; }
             fiu { Fiu = "fiu", "FIU: time_ns pid process lba_sectors size_sectors W|R major minor md5"; }
             notimes { Notimes = "notimes", "header, then offset (sectors), size (bytes), type (1 write); closed replay only"; }
             sqlitewal { Sqlitewal = "sqlitewal", "pid D|C op offset bytes time"; }

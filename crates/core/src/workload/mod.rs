@@ -104,6 +104,17 @@ pub struct SourceSummary {
     pub recording: bool,
     /// How often the recorded device was told to behave differently.
     pub told: u64,
+    /// What the requests access, in a trace of a cache.
+    pub objects: Option<Objects>,
+}
+
+/// What a trace of a cache has in place of addresses and operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Objects {
+    /// Bytes for which the number of an object counts.
+    pub unit_bytes: u64,
+    /// Number of requests that name no operation and are reads.
+    pub without_op: u64,
 }
 
 /// A stream of requests in arrival order, whose memory does not grow with its length.

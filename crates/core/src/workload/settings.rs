@@ -36,6 +36,8 @@ section! {
         speed: f64 = "workload.speed", number(0.0, 1e9), "1.0";
         /// Unit of the times in a version 3 fio iolog that is not fio's own; fio counts in us.
         fio_time_unit_ns: Option<u64> = "workload.fio_time_unit", OPERATION or "unknown", "unknown";
+        /// What the objects of libCacheSim's layouts are: sectors, or bytes.
+        object_unit: ObjectUnit = "workload.object_unit", "sector";
         /// The generator, if chosen.
         synthetic: Option<Synthetic>;
         /// Job file of fio; its jobs run as closed loops, which bypass the page cache (direct=1) or go through it.
@@ -74,6 +76,16 @@ choice! {
         Process = "process",
         /// the requests to a volume, disk or device
         Volume = "volume",
+    }
+}
+
+choice! {
+    /// `workload.object_unit`.
+    pub enum ObjectUnit {
+        /// an object is the number of a sector of 512 B
+        Sector = "sector",
+        /// an object is a byte offset, as libCacheSim's own converters write it
+        Byte = "byte",
     }
 }
 
@@ -249,6 +261,7 @@ pub(crate) fn ignored(workload: &Workload, found: &mut Ignored) {
         "workload.out_of_range",
         "workload.streams",
         "workload.fio_time_unit",
+        "workload.object_unit",
     ];
     found.unless(workload.trace.is_some(), &traced, "there is no trace (workload.trace)");
     let recorded = workload.trace.is_some() || workload.synthetic.is_some();

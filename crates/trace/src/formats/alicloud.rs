@@ -1,9 +1,9 @@
 //! Alibaba Cloud block traces (Li et al., IISWC 2020): `device_id,opcode,offset,length,timestamp`; offset and
 //! length are in bytes, stamps in microseconds.
 
-use super::{added_header, read_or_write};
+use super::{Recognised, added_header, header_is, is_date, read_or_write};
 use crate::devices::Devices;
-use crate::fields::{Commas, time, whole};
+use crate::fields::{Commas, in_sectors, time, whole};
 use crate::number::unit;
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::settings::StreamsOf;
@@ -13,6 +13,8 @@ use ftlab_core::settings::StreamsOf;
 pub(crate) struct Alicloud;
 
 impl Parser for Alicloud {
+    const TOLD_BY: &'static str = "stamps in microseconds since 1970, and whole sectors";
+    const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| header_is(line, &["device_id", "opcode", "offset", "length", "timestamp"]));
     const HEADER: fn(&[u8]) -> bool = |line| added_header(line, &["device_id"]);
     const SAMPLE: &'static str =
         "419,W,8792731648,16384,1577808144360767\n725,R,59110326272,36864,1577808144360813\n";
@@ -20,6 +22,11 @@ impl Parser for Alicloud {
 
     fn source(line: &[u8], _: StreamsOf) -> Option<&[u8]> {
         Commas::of(line).next()
+    }
+
+    fn shows(&self, line: &[u8]) -> bool {
+        let fields: Vec<_> = Commas::of(line).collect();
+        fields.len() == 5 && is_date(fields[4], 1_000_000) && in_sectors(&fields[2..4])
     }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {

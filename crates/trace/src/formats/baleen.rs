@@ -10,7 +10,7 @@
 //! reads (get), 3, 4 and 6 writes (put). Stamps are in seconds, sizes in bytes. What a block (2021: of a host, 2023: of
 //! a shard) holds has an address range of its own: blocks are of at most 40 MB. A user is a stream.
 
-use super::Recognised;
+use super::{Recognised, is_date};
 use crate::devices::Devices;
 use crate::fields::{Blanks, time, unexpected, whole};
 use crate::header::Header;
@@ -74,11 +74,16 @@ fn op_of(text: &[u8]) -> Result<Option<Op>, Trouble> {
 }
 
 impl Parser for Baleen {
+    const TOLD_BY: &'static str = "stamps in seconds since 1970, and an operation from 1 to 6";
     const STREAMS: Option<&'static str> = Some("users");
     const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| header(line).is_some());
     const SAMPLE: &'static str = "# block_id io_offset io_size op_time op_name pipeline user_namespace user_name\n\
         3092 131072 65536 1571702400.5 1 3 2 71\n17 0 8388608 1571702401.25 4 3 2 72\n";
     const STRIDE: u64 = 1 << 26;
+
+    fn shows(&self, line: &[u8]) -> bool {
+        Blanks::of(line).nth(3).is_some_and(|stamp| is_date(stamp, 1))
+    }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         if line.starts_with(b"#") || line.starts_with(NAMES[0].as_bytes()) {

@@ -24,6 +24,7 @@ pub(crate) struct Biotracer {
 }
 
 impl Parser for Biotracer {
+    const TOLD_BY: &'static str = "bytes that are 512 times the sectors, and four times in order";
     const SAMPLE: &'static str =
         "131072\t8\t4096\t5\t10.5\t10.5001\t10.5002\t10.51\n200\t17\t8704\t1\t10.6\t10.6\t10.6\t10.7\n";
 
@@ -31,6 +32,13 @@ impl Parser for Biotracer {
 
     fn new(options: &Options) -> Biotracer {
         Biotracer { completions: options.wants_completions(), cleaned: 0 }
+    }
+
+    fn shows(&self, line: &[u8]) -> bool {
+        let fields: Vec<_> = Words::of(line).collect();
+        let [bytes, count] = [whole(fields[2], ""), sectors(fields[1], "")].map(|number| number.ok());
+        let times: Option<Vec<_>> = fields[4..].iter().map(|text| time(text, "", unit::S).ok()).collect();
+        bytes == count && times.is_some_and(|times| times.is_sorted())
     }
 
     fn parse(&mut self, line: &[u8], _: &mut Devices) -> Result<Row, Trouble> {

@@ -6,6 +6,7 @@
 use crate::actions::Counted;
 use crate::devices::Devices;
 use crate::fields::{Words, sectors, time, unexpected, whole};
+use crate::lines::lines_of;
 use crate::number::unit;
 use crate::options::Options;
 use crate::rwbs::{self, Flagged};
@@ -39,6 +40,7 @@ fn is_summary(line: &[u8]) -> bool {
 }
 
 impl Parser for Blkparse {
+    const TOLD_BY: &'static str = "the numbers of a device, an action and flags";
     const SAMPLE: &'static str = "  8,16   1  1  0.000000000   697  Q   W 223490 + 8 [k]\n  8,16 0 3 0.000012 697  D  FN [kworker]\nCPU0 (8,16):\n";
     const SOURCES: &'static [StreamsOf] = &[StreamsOf::Process, StreamsOf::Volume];
 
@@ -58,7 +60,7 @@ impl Parser for Blkparse {
     }
 
     fn prepare(&mut self, head: &[u8]) {
-        self.counted = Counted::of(head.split(|byte| *byte == b'\n').filter_map(|line| {
+        self.counted = Counted::of(lines_of(head).filter_map(|line| {
             let mut words = Words::of(line);
             words.next().filter(|device| is_device(device))?;
             words.nth(4).filter(|action| action.len() == 1).map(|action| action[0])
@@ -98,14 +100,18 @@ impl Parser for Blkparse {
             )),
             _ => None,
         };
-        match (rwbs.op, range) {
+        let op = match (rwbs.op, range) {
+            // A flush is a write of nothing, completed as "FWS 0".
+            (Some(Op::Write), None | Some((_, 0))) if rwbs.preflush || rwbs.fua => Some(Op::Flush),
+            (op, _) => op,
+        };
+        match (op, range) {
             (Some(Op::Flush), _) if completes => Ok(Row::completion(time_ns, Op::Flush, [0, 0])),
             (Some(op), Some((offset, size))) if completes && size > 0 => {
                 Ok(Row::completion(time_ns, op, [devices.place(device, offset, size)?, size]))
             }
             _ if completes => Ok(Row::Drop("not_issue")),
             (Some(Op::Flush), _) => Ok(Row::flush(time_ns)),
-            (Some(Op::Write), None | Some((_, 0))) if rwbs.preflush || rwbs.fua => Ok(Row::flush(time_ns)),
             (None, _) | (_, None) => Ok(Row::Drop("other_op")),
             (Some(op), Some((offset, size))) => {
                 let offset = devices.place(device, offset, size)?;

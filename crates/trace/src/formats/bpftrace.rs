@@ -10,11 +10,12 @@ use super::Recognised;
 use crate::devices::Devices;
 use crate::fields::{Blanks, sectors, time, unexpected, whole};
 use crate::header::Header;
+use crate::lines::lines_of;
 use crate::number::unit;
 use crate::rwbs::{self, Flagged};
 use crate::streams::Streams;
 use crate::text::{Parser, Row, Trouble};
-use ftlab_core::workload::{Op, Record};
+use ftlab_core::workload::Op;
 
 const NAMES: [&str; 8] = ["nsecs", "rwbs", "sector", "bytes", "nr_sector", "dev", "pid", "comm"];
 const NEEDED: usize = 3;
@@ -31,20 +32,11 @@ fn is_message(line: &[u8]) -> bool {
     line.starts_with(b"Attaching ") || line.starts_with(b"Attached ") || line.starts_with(b"Lost ")
 }
 
-/// Whether a first line is of this layout, and of no other. A request without bytes may be alicloud's, whose offset is 0.
-fn is_first(line: &[u8]) -> bool {
-    let moves = |row| match row {
-        Row::Request { size, .. } | Row::Flagged(Record { size, .. }) => size > 0,
-        _ => false,
-    };
-    is_message(line)
-        || header(line).is_some()
-        || Bpftrace::default().parse(line, &mut Devices::default()).is_ok_and(moves)
-}
-
 /// The parser of this layout.
 pub(crate) struct Bpftrace {
     columns: Header<8>,
+    /// Whether a line names the columns.
+    named: bool,
     flagged: Flagged,
     streams: Streams,
 }
@@ -52,17 +44,14 @@ pub(crate) struct Bpftrace {
 impl Default for Bpftrace {
     fn default() -> Bpftrace {
         let columns = header(b"nsecs rwbs bytes sector nr_sector").expect("the columns have these names");
-        Bpftrace { columns, flagged: Flagged::default(), streams: Streams::default() }
+        Bpftrace { columns, named: false, flagged: Flagged::default(), streams: Streams::default() }
     }
 }
 
 /// Returns the size of a request, which the two fields give in bytes and in sectors.
 fn size_of(bytes: Option<&[u8]>, count: Option<&[u8]>) -> Result<u64, Trouble> {
     let counted = count.map(|text| sectors(text, NAMES[4])).transpose()?;
-    let Some(text) = bytes else {
-        return counted
-            .ok_or_else(|| Trouble::Line("nr_sector is missing: the line has too few fields".into()));
-    };
+    let Some(text) = bytes else { return Ok(counted.unwrap_or_default()) };
     let size = whole(text, NAMES[3])?;
     // So no line of another layout with five columns is taken for one of this.
     match counted {
@@ -73,14 +62,21 @@ fn size_of(bytes: Option<&[u8]>, count: Option<&[u8]>) -> Result<u64, Trouble> {
 
 impl Parser for Bpftrace {
     const STREAMS: Option<&'static str> = Some("processes (pid)");
-    const RECOGNISED: Recognised = Recognised::HeaderOrLines(is_first);
+    const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| header(line).is_some());
+    const TOLD_BY: &'static str = "bytes that are 512 times nr_sector";
     const SAMPLE: &'static str = "Attaching 1 probe...\nnsecs rwbs bytes sector nr_sector pid comm\n\
         45502109053447 W 4096 170104688 8 812 fio\n45502109071121 R 512 8 1 7 sh\n45502109071122 FF 0 0 0 7 sh\n";
 
     fn prepare(&mut self, head: &[u8]) {
-        if let Some(columns) = head.split(|&byte| byte == b'\n').find_map(header) {
-            self.columns = columns;
+        if let Some(columns) = lines_of(head).find_map(header) {
+            (self.columns, self.named) = (columns, true);
         }
+    }
+
+    fn shows(&self, line: &[u8]) -> bool {
+        // Without a name, a line of zeros may be of any layout.
+        let fields = self.columns.pick(Blanks::of(line));
+        self.named || size_of(fields[3], fields[4]).is_ok_and(|size| size > 0)
     }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
@@ -99,17 +95,17 @@ impl Parser for Bpftrace {
         let Some(rwbs) = rwbs::parse(letters) else {
             return match header(line) {
                 Some(columns) => {
-                    self.columns = columns;
+                    (self.columns, self.named) = (columns, true);
                     Ok(Row::Nothing)
                 }
                 None => Err(unexpected(NAMES[1], letters, "flags such as R, WS or FWFS")),
             };
         };
         let time_ns = time(need(0)?, NAMES[0], unit::NS)?;
-        let size = size_of(fields[3], fields[4])?;
         // A column that the header names is in every line; only what comes last, a command, may be empty.
-        let named = |field: usize| if self.columns.has(field) { need(field) } else { Ok(&b""[..]) };
-        let (device, pid) = (named(DEV)?, named(PID)?);
+        let named = |field: usize| self.columns.has(field).then(|| need(field)).transpose();
+        let size = size_of(named(3)?, named(4)?)?;
+        let [device, pid] = [named(DEV)?, named(PID)?].map(Option::unwrap_or_default);
         let stream = self.streams.labelled(pid, fields[7].unwrap_or_default())?;
         let Some(op) = rwbs.op else { return Ok(Row::Drop("other_op")) };
         // A flush has no place: its sector is 0 or 2^64 - 1.

@@ -19,6 +19,7 @@ fn is_header(line: &[u8]) -> bool {
 pub(crate) struct Cloudphysics;
 
 impl Parser for Cloudphysics {
+    const TOLD_BY: &'static str = "a version, and codes of SCSI commands";
     const STAMPS: Stamps = Stamps::Seconds;
     const RECOGNISED: Recognised = Recognised::HeaderOrLines(is_header);
     const HEADER: fn(&[u8]) -> bool = is_header;

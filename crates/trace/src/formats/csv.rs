@@ -6,7 +6,8 @@
 use super::{Recognised, Stamps};
 use crate::depth::{self, Depth};
 use crate::devices::Devices;
-use crate::fields::{Commas, time, unexpected, whole};
+use crate::fields::{Commas, shown, time, unexpected, whole};
+use crate::lines::lines_of;
 use crate::number::unit;
 use crate::options::Options;
 use crate::text::{Parser, Row, Trouble, is_blank};
@@ -14,8 +15,13 @@ use ftlab_core::workload::{Op, Record};
 
 /// The number of columns examined; further columns are ignored.
 const COLUMNS: usize = 32;
-/// The name of the column for streams.
-const STREAM: &[u8] = b"stream";
+/// The required columns, what each may be called here, and parts of the names that others give them.
+const NEEDED: [(&str, &str, &[&str]); 4] = [
+    ("time_ns", "time_ns, time_us or time_s", &["time", "ts", "ts_", "arrival", "nsecs", "clock"]),
+    ("op", "op", &["op", "oper", "opcode", "type", "rw", "rwbs", "rw_", "cmd", "action", "direction"]),
+    ("offset", "offset (bytes)", &["offset", "lba", "lbn", "addr", "sector", "block", "pos"]),
+    ("size", "size (bytes)", &["size", "len", "bytes", "sectors", "blocks"]),
+];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Column {
@@ -51,16 +57,17 @@ fn is_header(line: &[u8]) -> bool {
     Csv::default().read_header(line).is_ok()
 }
 
-/// Returns what keeps a line from being the header, if it names two of the required columns or more.
+/// Returns what keeps a first line from being the header: it names two of the required columns or more, or it is the
+/// header of a table with other names. `None`: it is no header.
 pub(crate) fn wrong_header(line: &[u8]) -> Option<String> {
-    let named = |line: &[u8]| {
-        let is_one = |name: &[u8]| name.starts_with(b"time_") || matches!(name, b"op" | b"offset" | b"size");
-        Commas::of(line).take(COLUMNS).filter(|name| is_one(&name.to_ascii_lowercase())).count()
-    };
     let separators = [(b',', ""), (b';', "semicolons"), (b'\t', "tabs"), (b'|', "bars")];
     separators.into_iter().find_map(|(separator, word)| {
         let line: Vec<u8> = line.iter().map(|&byte| if byte == separator { b',' } else { byte }).collect();
-        if named(&line) < 2 {
+        let is_own = |name: &[u8]| name.starts_with(b"time_") || matches!(name, b"op" | b"offset" | b"size");
+        let is_word = |name: &[u8]| name.first().is_none_or(|&byte| byte.is_ascii_alphabetic() || byte == b'_');
+        let names: Vec<_> = Commas::of(&line).take(COLUMNS).map(<[u8]>::to_ascii_lowercase).collect();
+        let own = names.iter().filter(|name| is_own(name)).count();
+        if own < 2 && (names.len() < 3 || !names.iter().all(|name| is_word(name))) {
             return None;
         }
         let lacks = match Csv::default().read_header(&line) {
@@ -72,6 +79,31 @@ pub(crate) fn wrong_header(line: &[u8]) -> Option<String> {
         let wrong: Vec<String> = [separated, lacks].into_iter().flatten().collect();
         (!wrong.is_empty()).then(|| wrong.join("; "))
     })
+}
+
+/// Whether most lines are those of `time_ns,op,offset,size`, perhaps with more columns.
+pub(crate) fn is_headless(lines: &[&[u8]]) -> bool {
+    let mut csv = Csv::default();
+    csv.read_header(b"time_ns,op,offset,size").expect("these are the required columns");
+    let fits = lines.iter().filter(|line| csv.parse(line, &mut Devices::default()).is_ok()).count();
+    fits * 2 > lines.len()
+}
+
+/// Returns what a header has instead of the required columns that it lacks, as a line of its own.
+fn nearest(line: &[u8], lacking: &[&(&str, &str, &[&str])]) -> String {
+    const SHOWN: usize = 12;
+    let names: Vec<String> = Commas::of(line).take(SHOWN).map(shown).collect();
+    let near = lacking.iter().filter_map(|(_, called, others)| {
+        let is_near = |name: &&String| {
+            let name = name.to_ascii_lowercase();
+            let own = NEEDED.iter().any(|(own, ..)| name == *own);
+            !own && others.iter().any(|part| name == **part || part.len() > 2 && name.contains(part))
+        };
+        names.iter().find(is_near).map(|name| format!("{name} for {called}"))
+    });
+    let near: Vec<String> = near.collect();
+    let nearest = if near.is_empty() { String::new() } else { format!("; nearest: {}", near.join(", ")) };
+    format!("\n  it has {}{nearest}", names.join(","))
 }
 
 impl Default for Csv {
@@ -100,9 +132,9 @@ impl Csv {
     }
 
     fn read_header(&mut self, line: &[u8]) -> Result<(), Trouble> {
-        let wrong = |what: String| {
+        let wrong = |what: String, more: &str| {
             Trouble::Input(format!(
-                "{what}; the header must name time_ns (or time_us, time_s), op, offset and size"
+                "{what}; the header must name time_ns (or time_us, time_s), op, offset and size{more}"
             ))
         };
         let mut found = [false; 8];
@@ -115,7 +147,7 @@ impl Csv {
                 b"offset" => (Column::Offset, 0),
                 b"size" => (Column::Size, 0),
                 b"flags" => (Column::Flags, 0),
-                STREAM => (Column::Stream, 0),
+                b"stream" => (Column::Stream, 0),
                 b"latency_ns" => (Column::Latency, unit::NS),
                 b"latency_us" => (Column::Latency, unit::US),
                 b"latency_s" => (Column::Latency, unit::S),
@@ -124,7 +156,7 @@ impl Csv {
             };
             let seen = &mut found[column.0 as usize - 1];
             if std::mem::replace(seen, true) {
-                return Err(wrong(format!("column \"{}\" appears twice", crate::fields::shown(name))));
+                return Err(wrong(format!("column \"{}\" appears twice", shown(name)), ""));
             }
             match column.0 {
                 Column::Time => self.time_unit = column.1,
@@ -135,11 +167,12 @@ impl Csv {
             self.columns[index] = column.0;
             self.used = index + 1;
         }
-        let names = ["time_ns", "op", "offset", "size"];
-        match found[..names.len()].iter().position(|seen| !seen) {
-            Some(index) => Err(wrong(format!("no column {} in the header", names[index]))),
-            None => Ok(()),
+        let lacking: Vec<_> = NEEDED.iter().zip(found).filter(|(_, seen)| !seen).map(|(need, _)| need).collect();
+        if lacking.is_empty() {
+            return Ok(());
         }
+        let names: Vec<_> = lacking.iter().map(|(name, ..)| *name).collect();
+        Err(wrong(format!("no column {} in the header", names.join(", ")), &nearest(line, &lacking)))
     }
 }
 
@@ -237,11 +270,9 @@ impl Parser for Csv {
     }
 
     fn prepare(&mut self, head: &[u8]) {
-        let header = head.split(|&byte| byte == b'\n').find(|line| !is_blank(line)).unwrap_or_default();
-        let mut names = Commas::of(header).take(COLUMNS);
-        self.streams = names.any(|name| name.eq_ignore_ascii_case(STREAM));
         let mut named = Csv::default();
-        if named.read_header(header).is_ok() {
+        if lines_of(head).find(|line| !is_blank(line)).is_some_and(|line| named.read_header(line).is_ok()) {
+            self.streams = named.columns.contains(&Column::Stream);
             (self.latency_unit, self.outstanding) = (named.latency_unit, named.outstanding);
         }
     }

@@ -20,6 +20,7 @@ fn device<'a>(line: &'a [u8], major: &[u8], minor: &[u8]) -> &'a [u8] {
 pub(crate) struct Fiu;
 
 impl Parser for Fiu {
+    const TOLD_BY: &'static str = "a process, R or W, and the numbers of a device";
     const SAMPLE: &'static str = "89966437846610 4892 syslogd 904265560 8 W 6 0 531e779a25eab7b5\n\
                                   89967195423840 2522 kjournald 909467400 16 R 8 1\n";
     const SOURCES: &'static [StreamsOf] = &[StreamsOf::Process, StreamsOf::Volume];

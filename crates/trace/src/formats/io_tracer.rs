@@ -9,7 +9,7 @@
 
 use super::Recognised;
 use crate::devices::Devices;
-use crate::fields::{Commas, Quoted, sectors, time, unexpected, whole};
+use crate::fields::{Commas, sectors, time, unexpected, whole};
 use crate::header::Header;
 use crate::number::unit;
 use crate::options::Options;
@@ -119,6 +119,7 @@ fn rwbs_of(words: [&[u8]; 2], size: u64) -> Option<Rwbs> {
 }
 
 impl Parser for IoTracer {
+    const TOLD_BY: &'static str = "a date, and an operation in words";
     const STREAMS: Option<&'static str> = Some("processes (pid)");
     const COMPLETIONS: bool = true;
     const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| header(line).is_some());
@@ -141,7 +142,7 @@ impl Parser for IoTracer {
             self.named = true;
             return Ok(Row::Nothing);
         }
-        let fields = self.columns.pick(Quoted::of(line));
+        let fields = self.columns.pick(Commas::of(line));
         let need = |field: usize| {
             fields[field].ok_or_else(|| Trouble::Line(format!("{} is missing: too few fields", NAMES[field])))
         };

@@ -14,10 +14,12 @@
 //! object of a block trace is the sector. A tenant is a stream.
 
 use super::Stamps;
-use super::oracle_general::{Access, NoOperation};
+use super::oracle_general::{Access, Accesses};
 use crate::binary::Reader;
+use crate::options::Options;
 use crate::streams::Streams;
 use crate::text::{Row, Trouble};
+use ftlab_core::workload::Objects;
 
 const MAGIC: [u8; 8] = 0x1234_5678_9abc_def0_u64.to_le_bytes();
 const HEADER: usize = 8192;
@@ -129,7 +131,7 @@ impl Shape {
 /// The reader of this layout.
 pub(crate) struct Lcs {
     shape: Result<Shape, String>,
-    without: NoOperation,
+    accesses: Accesses,
     streams: Streams,
 }
 
@@ -138,8 +140,9 @@ impl Reader for Lcs {
     const STREAMS: Option<&'static str> = Some("tenants");
     const SAMPLE: &'static [u8] = &SAMPLE;
 
-    fn new(_: &str, head: &[u8]) -> Lcs {
-        Lcs { shape: Shape::of(head), without: NoOperation::default(), streams: Streams::default() }
+    fn new(_: &str, head: &[u8], options: &Options) -> Lcs {
+        let accesses = Accesses::new(options);
+        Lcs { shape: Shape::of(head), accesses, streams: Streams::default() }
     }
 
     fn is_one(_: &str, head: &[u8]) -> bool {
@@ -171,11 +174,15 @@ impl Reader for Lcs {
             Some(tenant) => self.streams.number(itoa::Buffer::new().format(tenant.of(record)).as_bytes())?,
             None => 0,
         };
-        Ok((access.row(stream, &mut self.without)?, 0))
+        Ok((self.accesses.row(&access, stream)?, 0))
     }
 
     fn notes(&self) -> Vec<String> {
-        self.without.notes()
+        self.accesses.notes()
+    }
+
+    fn objects(&self) -> Option<Objects> {
+        Some(self.accesses.objects())
     }
 
     fn streams(&self) -> Option<&Streams> {

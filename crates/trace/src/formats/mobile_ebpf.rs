@@ -40,6 +40,7 @@ fn last<'a>(rest: &mut &'a [u8], name: &'static str) -> Result<&'a [u8], Trouble
 }
 
 impl Parser for MobileEbpf {
+    const TOLD_BY: &'static str = "the name of a process, and stamps with decimals";
     const RECOGNISED: Recognised = Recognised::HeaderOrLines(is_header);
     const HEADER: fn(&[u8]) -> bool = is_header;
     const SAMPLE: &'static str = "proces,device,rw_flag,sector,size,timestamp\n<...>-1,8,R,29880920,16,159273.83748699998\na,8,FF,0,0,1.5\n";
@@ -49,6 +50,11 @@ impl Parser for MobileEbpf {
         // The name of a process may have commas.
         let mut parts = line.rsplitn(6, |&byte| byte == b',');
         parts.nth(if of == StreamsOf::Process { 5 } else { 4 }).map(trim)
+    }
+
+    fn shows(&self, line: &[u8]) -> bool {
+        let named = Self::source(line, StreamsOf::Process).is_some_and(|name| !name.iter().all(u8::is_ascii_digit));
+        named && line.rsplit(|&byte| byte == b',').next().is_some_and(|stamp| stamp.contains(&b'.'))
     }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {

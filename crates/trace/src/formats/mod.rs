@@ -3,11 +3,12 @@
 use crate::binary::Binary;
 use crate::devices::Devices;
 use crate::lines::Lines;
+use crate::number;
 use crate::options::Options;
 use crate::paired::paired;
 use crate::text::{Parser, Row, Rows, TextRows, Trouble};
 pub(crate) use crate::text::{Recognised, Stamps};
-pub(crate) use csv::wrong_header as wrong_csv_header;
+pub(crate) use csv::{is_headless as is_csv_without_header, wrong_header as wrong_csv_header};
 use ftlab_core::settings::StreamsOf;
 
 /// A text layout.
@@ -16,6 +17,10 @@ pub(crate) struct Format {
     pub(crate) name: &'static str,
     pub(crate) stamps: Stamps,
     pub(crate) recognised: Recognised,
+    /// What in the lines shows that they are of this layout, for people.
+    pub(crate) told_by: &'static str,
+    /// Whether a first line is a header, which is skipped.
+    pub(crate) header: fn(&[u8]) -> bool,
     /// What a line names besides the streams that the layout has.
     pub(crate) sources: &'static [StreamsOf],
     /// What the layout's own streams are, for people.
@@ -26,7 +31,7 @@ pub(crate) struct Format {
     pub(crate) sample: &'static [u8],
     /// Makes the rows of an opened file.
     pub(crate) rows: fn(&str, Lines, &Options) -> Box<dyn Rows>,
-    /// Counts how many of these lines (none of them blank) parse, and how many do not.
+    /// Counts how many of these lines (none of them blank) parse, and of those, how many may be of another layout.
     pub(crate) probe: fn(&[&[u8]], &Options) -> Probe,
 }
 
@@ -37,6 +42,48 @@ pub(crate) struct Probe {
     pub(crate) good: usize,
     /// Number of lines that do not parse.
     pub(crate) bad: usize,
+    /// Number of lines that show that they are of this layout, and of those that move data and do not show it.
+    shown: usize,
+    unsure: usize,
+    /// Whether what should be a clock, or should not be one, says that they are not.
+    clockless: bool,
+}
+
+impl Probe {
+    /// Whether most lines parse; the reader reports each line that does not, with its place.
+    pub(crate) fn fits(self) -> bool {
+        self.good > self.bad
+    }
+
+    /// Whether the lines fit, and show that they are of this layout.
+    pub(crate) fn is_sure(self) -> bool {
+        self.fits() && self.shown > self.unsure && !self.clockless
+    }
+}
+
+/// Steps from one line to the next, of stamps and of the names of volumes.
+#[derive(Default)]
+struct Steps {
+    last: Option<(u64, Option<u64>)>,
+    steps: usize,
+    back: usize,
+    rising: usize,
+}
+
+impl Steps {
+    fn add(&mut self, time_ns: u64, volume: Option<u64>) {
+        if let Some((before_ns, before)) = self.last.replace((time_ns, volume)) {
+            self.steps += 1;
+            self.back += usize::from(time_ns < before_ns);
+            self.rising += usize::from(before.is_some() && volume > before);
+        }
+    }
+
+    /// Whether the stamps go back too often to be times, or a volume rises with each line as only a time does.
+    fn are_no_clock(&self) -> bool {
+        const ENOUGH: usize = 6;
+        self.steps >= ENOUGH && (self.back * 3 > self.steps || self.rising * 10 > self.steps * 9)
+    }
 }
 
 const fn format<P: Parser + 'static>(name: &'static str) -> Format {
@@ -44,6 +91,8 @@ const fn format<P: Parser + 'static>(name: &'static str) -> Format {
         name,
         stamps: P::STAMPS,
         recognised: P::RECOGNISED,
+        told_by: P::TOLD_BY,
+        header: P::HEADER,
         sources: P::SOURCES,
         streams: P::STREAMS,
         completions: P::COMPLETIONS,
@@ -59,15 +108,34 @@ fn rows<P: Parser + 'static>(path: &str, lines: Lines, options: &Options) -> Box
 
 fn probe<P: Parser>(lines: &[&[u8]], options: &Options) -> Probe {
     let (mut parser, mut devices) = (P::new(options), Devices::spaced(P::STRIDE));
-    let mut probe = Probe::default();
+    let (mut probe, mut steps) = (Probe::default(), Steps::default());
+    let has_volumes = P::SOURCES.contains(&StreamsOf::Volume);
     for line in lines.iter().skip(usize::from(lines.first().is_some_and(|line| (P::HEADER)(line)))) {
-        match parser.parse(line, &mut devices) {
-            Ok(Row::Request { .. } | Row::Flagged(_) | Row::Drop(_)) => probe.good += 1,
-            Ok(Row::Nothing) => {}
+        let (time_ns, size) = match parser.parse(line, &mut devices) {
+            Ok(Row::Request { time_ns, size, .. }) => (time_ns, size),
+            Ok(Row::Flagged(record)) => (record.time_ns, record.size),
+            Ok(Row::Drop(reason)) => {
+                probe.good += 1;
+                probe.shown += usize::from(reason != "other_op");
+                continue;
+            }
+            Ok(Row::Nothing) => continue,
             Ok(Row::End) => break,
-            Err(Trouble::Line(_) | Trouble::Input(_)) => probe.bad += 1,
+            Err(Trouble::Line(_) | Trouble::Input(_)) => {
+                probe.bad += 1;
+                continue;
+            }
+        };
+        probe.good += 1;
+        let shows = parser.shows(line);
+        probe.shown += usize::from(shows);
+        probe.unsure += usize::from(!shows && size > 0);
+        if has_volumes {
+            let volume = P::source(line, StreamsOf::Volume).and_then(|name| number::uint(name).ok());
+            steps.add(time_ns, volume);
         }
     }
+    probe.clockless = steps.are_no_clock();
     probe
 }
 
@@ -122,6 +190,12 @@ fn header_is(line: &[u8], names: &[&str]) -> bool {
 fn added_header(line: &[u8], first_names: &[&str]) -> bool {
     let field = crate::fields::Commas::of(line).next().unwrap_or_default();
     first_names.iter().any(|name| field.eq_ignore_ascii_case(name.as_bytes()))
+}
+
+/// Whether a number of this many per second is a time from the year 2000 to the year 2100, counted from 1970.
+fn is_date(text: &[u8], per_second: u64) -> bool {
+    let whole = text.split(|&byte| byte == b'.').next().unwrap_or_default();
+    number::uint(whole).is_ok_and(|time| (946_684_800..4_102_444_800).contains(&(time / per_second)))
 }
 
 /// Parses a letter or word that stands for an operation: R, W, read or write, in any case.

@@ -2,15 +2,17 @@
 //!
 //! Stamps are Windows file times: ticks of 100 ns since 1601, beyond the exact range of a float.
 
-use super::{added_header, read_or_write};
+use super::{Recognised, added_header, header_is, read_or_write};
 use crate::devices::Devices;
 use crate::fields::{Commas, ticks, whole};
+use crate::number::uint;
 use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::settings::StreamsOf;
 use ftlab_core::workload::Record;
 
 const TICK_NS: u64 = 100;
+const TICKS_1970: u64 = 116_444_736_000_000_000;
 
 /// The parser of this layout.
 #[derive(Default)]
@@ -20,6 +22,8 @@ pub(crate) struct Msr {
 }
 
 impl Parser for Msr {
+    const TOLD_BY: &'static str = "seven fields with the name of a host, or ticks since 1601";
+    const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| header_is(line, &["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"]));
     const HEADER: fn(&[u8]) -> bool = |line| added_header(line, &["timestamp"]);
     const SAMPLE: &'static str =
         "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372003061630,usr,1,Write,13,8192,1963\n";
@@ -36,6 +40,12 @@ impl Parser for Msr {
         let from_host = fields.rest();
         fields.nth(1)?;
         Some(&from_host[..from_host.len() - fields.rest().len() - 1])
+    }
+
+    fn shows(&self, line: &[u8]) -> bool {
+        let fields: Vec<_> = Commas::of(line).collect();
+        let named = fields[1].iter().any(u8::is_ascii_alphabetic);
+        fields.len() == 7 && (named || uint(fields[0]).is_ok_and(|ticks| ticks > TICKS_1970))
     }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {

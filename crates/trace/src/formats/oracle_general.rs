@@ -1,10 +1,13 @@
 //! libCacheSim's oracleGeneral: records of 24 B, little-endian: time (u32, seconds), object (u64), size (u32,
-//! bytes), next access (i64). In its block traces the object is the sector; there are no operations.
+//! bytes), next access (i64); there are no operations. In its block traces the object is the sector, or the offset in
+//! bytes: libCacheSim's converters write that for MSR, and the volume's number added to it for Alibaba, K5 and SPC.
 
 use super::Stamps;
 use crate::binary::Reader;
+use crate::options::Options;
 use crate::text::{Row, Trouble};
-use ftlab_core::workload::Op;
+use ftlab_core::settings::ObjectUnit;
+use ftlab_core::workload::{Objects, Op};
 
 const RECORD: usize = 24;
 const SECTOR: u64 = 512;
@@ -27,12 +30,23 @@ pub(super) struct Access {
     pub(super) op: u8,
 }
 
-impl Access {
-    /// Makes the row of a request; `without` counts those that name no operation.
-    pub(super) fn row(&self, stream: u16, without: &mut NoOperation) -> Result<Row, Trouble> {
-        let op = match self.op {
+/// Makes requests of accesses to objects.
+pub(super) struct Accesses(Objects);
+
+impl Accesses {
+    pub(super) fn new(options: &Options) -> Accesses {
+        let unit_bytes = match options.object_unit {
+            ObjectUnit::Sector => SECTOR,
+            ObjectUnit::Byte => 1,
+        };
+        Accesses(Objects { unit_bytes, without_op: 0 })
+    }
+
+    /// Makes the row of a request.
+    pub(super) fn row(&mut self, access: &Access, stream: u16) -> Result<Row, Trouble> {
+        let op = match access.op {
             0 => {
-                without.0 += 1;
+                self.0.without_op += 1;
                 Op::Read
             }
             // get, gets; read
@@ -43,39 +57,40 @@ impl Access {
             9 => Op::Trim,
             _ => return Ok(Row::Drop("other_op")),
         };
-        let object = self.object;
-        let offset = object.checked_mul(SECTOR).ok_or_else(|| {
+        let object = access.object;
+        let offset = object.checked_mul(self.0.unit_bytes).ok_or_else(|| {
             Trouble::Line(format!("object {object} is not a sector: this is not a trace of a block device"))
         })?;
-        let time_ns = u64::from(self.second) * SECOND_NS;
-        Ok(Row::streamed(time_ns, op, [offset, self.size], 0, stream))
+        let time_ns = u64::from(access.second) * SECOND_NS;
+        Ok(Row::streamed(time_ns, op, [offset, access.size], 0, stream))
     }
-}
 
-/// Number of requests without an operation.
-#[derive(Default)]
-pub(super) struct NoOperation(u64);
+    pub(super) fn objects(&self) -> Objects {
+        self.0
+    }
 
-impl NoOperation {
-    /// Returns a note, if there are any.
+    /// Returns notes for people who read the figures.
     pub(super) fn notes(&self) -> Vec<String> {
-        match self.0 {
-            0 => Vec::new(),
-            requests => vec![format!("{requests} requests name no operation: they are reads")],
+        let unit = if self.0.unit_bytes == 1 { "byte offsets" } else { "sectors" };
+        let mut notes = vec![format!("objects are taken for {unit} (workload.object_unit)")];
+        if self.0.without_op > 0 {
+            notes.insert(0, format!("{} requests name no operation: they are reads", self.0.without_op));
         }
+        notes
     }
 }
 
 /// The reader of this layout.
-pub(crate) struct OracleGeneral;
+pub(crate) struct OracleGeneral(Accesses);
 
 impl Reader for OracleGeneral {
+    const TOLD_BY: &'static str = "the name of the file";
     const STAMPS: Stamps = Stamps::Seconds;
     const SAMPLE: &'static [u8] = b"\x64\0\0\0\x08\0\0\0\0\0\0\0\0\x10\0\0\x01\0\0\0\0\0\0\0\
         \x66\0\0\0\x08\0\0\0\0\0\0\0\0\x10\0\0\xff\xff\xff\xff\xff\xff\xff\xff";
 
-    fn new(_: &str, _: &[u8]) -> OracleGeneral {
-        OracleGeneral
+    fn new(_: &str, _: &[u8], options: &Options) -> OracleGeneral {
+        OracleGeneral(Accesses::new(options))
     }
 
     fn is_one(path: &str, head: &[u8]) -> bool {
@@ -94,10 +109,15 @@ impl Reader for OracleGeneral {
             size: u64::from(u32_at(12)),
             op: 0,
         };
-        Ok((access.row(0, &mut NoOperation::default())?, 0))
+        Ok((self.0.row(&access, 0)?, 0))
     }
 
     fn notes(&self) -> Vec<String> {
-        vec!["the layout has no operations: all requests are reads; objects are taken for sectors".to_owned()]
+        let sizes = "the size of an object is that of its first access, whatever is read of it later".to_owned();
+        [self.0.notes(), vec![sizes]].concat()
+    }
+
+    fn objects(&self) -> Option<Objects> {
+        Some(self.0.objects())
     }
 }

@@ -3,29 +3,31 @@
 //! (i64). As in oracleGeneral, the object is the sector. A namespace is a stream.
 
 use super::Stamps;
-use super::oracle_general::{Access, NoOperation, is_named};
+use super::oracle_general::{Access, Accesses, is_named};
 use crate::binary::Reader;
+use crate::options::Options;
 use crate::streams::Streams;
 use crate::text::{Row, Trouble};
+use ftlab_core::workload::Objects;
 
 const RECORD: usize = 27;
 
 /// The reader of this layout.
-#[derive(Default)]
 pub(crate) struct OracleGeneralOp {
-    without: NoOperation,
+    accesses: Accesses,
     streams: Streams,
 }
 
 impl Reader for OracleGeneralOp {
+    const TOLD_BY: &'static str = "the name of the file";
     const STAMPS: Stamps = Stamps::Seconds;
     const STREAMS: Option<&'static str> = Some("namespaces");
     const SAMPLE: &'static [u8] =
         b"\x64\0\0\0\x08\0\0\0\0\0\0\0\0\x10\0\0\x0c\x07\0\xff\xff\xff\xff\xff\xff\xff\xff\
         \x66\0\0\0\x10\0\0\0\0\0\0\0\0\x10\0\0\x0d\x09\0\xff\xff\xff\xff\xff\xff\xff\xff";
 
-    fn new(_: &str, _: &[u8]) -> OracleGeneralOp {
-        OracleGeneralOp::default()
+    fn new(_: &str, _: &[u8], options: &Options) -> OracleGeneralOp {
+        OracleGeneralOp { accesses: Accesses::new(options), streams: Streams::default() }
     }
 
     fn is_one(path: &str, head: &[u8]) -> bool {
@@ -46,11 +48,15 @@ impl Reader for OracleGeneralOp {
             op: record[16],
         };
         let stream = self.streams.number(itoa::Buffer::new().format(tenant).as_bytes())?;
-        Ok((access.row(stream, &mut self.without)?, 0))
+        Ok((self.accesses.row(&access, stream)?, 0))
     }
 
     fn notes(&self) -> Vec<String> {
-        self.without.notes()
+        self.accesses.notes()
+    }
+
+    fn objects(&self) -> Option<Objects> {
+        Some(self.accesses.objects())
     }
 
     fn streams(&self) -> Option<&Streams> {

@@ -13,6 +13,7 @@ use ftlab_core::workload::Op;
 pub(crate) struct Sqlitewal;
 
 impl Parser for Sqlitewal {
+    const TOLD_BY: &'static str = "D or C, and an operation in words";
     const SAMPLE: &'static str =
         "39949 D read 299008 4096 0.000000000 0 False\n0 C read 1 2 7.39e-05 0 False\n";
     const SOURCES: &'static [StreamsOf] = &[StreamsOf::Process];

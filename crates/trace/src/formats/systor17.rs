@@ -2,9 +2,9 @@
 //! in seconds, offset and size in bytes. IOType may be blank: such a row may be a read or a write, and is
 //! dropped (`other_op`).
 
-use super::{Recognised, header_is, read_or_write};
+use super::{Recognised, header_is, is_date, read_or_write};
 use crate::devices::Devices;
-use crate::fields::{Commas, time, whole};
+use crate::fields::{Commas, in_sectors, time, whole};
 use crate::number::unit;
 use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
@@ -24,6 +24,7 @@ pub(crate) struct Systor17 {
 }
 
 impl Parser for Systor17 {
+    const TOLD_BY: &'static str = "stamps in seconds since 1970, and whole sectors";
     const RECOGNISED: Recognised = Recognised::HeaderOrLines(is_header);
     const HEADER: fn(&[u8]) -> bool = is_header;
     const SAMPLE: &'static str =
@@ -37,6 +38,11 @@ impl Parser for Systor17 {
 
     fn source(line: &[u8], _: StreamsOf) -> Option<&[u8]> {
         Commas::of(line).nth(3)
+    }
+
+    fn shows(&self, line: &[u8]) -> bool {
+        let fields: Vec<_> = Commas::of(line).collect();
+        fields.len() == 6 && is_date(fields[0], 1) && in_sectors(&fields[4..])
     }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {

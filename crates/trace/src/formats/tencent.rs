@@ -1,9 +1,9 @@
 //! Tencent CBS (Zhang et al., ATC 2020): `Timestamp,Offset,Size,IOType,VolumeID`; whole seconds, offset and size in
 //! sectors, IOType 0 for a read and 1 for a write.
 
-use super::{Stamps, added_header, digit_op};
+use super::{Recognised, Stamps, added_header, header_is, digit_op, is_date};
 use crate::devices::Devices;
-use crate::fields::{Commas, sectors, ticks};
+use crate::fields::{Commas, in_sectors, sectors, ticks};
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::settings::StreamsOf;
 
@@ -14,13 +14,20 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub(crate) struct Tencent;
 
 impl Parser for Tencent {
+    const TOLD_BY: &'static str = "stamps in seconds since 1970, and sizes that are too small for bytes";
     const STAMPS: Stamps = Stamps::Seconds;
+    const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| header_is(line, &["Timestamp", "Offset", "Size", "IOType", "VolumeID"]));
     const HEADER: fn(&[u8]) -> bool = |line| added_header(line, &["timestamp"]);
     const SAMPLE: &'static str = "1538323200,12910952,8,0,1063\n1538323201,6265368,8,1,1064\n";
     const SOURCES: &'static [StreamsOf] = &[StreamsOf::Volume];
 
     fn source(line: &[u8], _: StreamsOf) -> Option<&[u8]> {
         Commas::of(line).nth(4)
+    }
+
+    fn shows(&self, line: &[u8]) -> bool {
+        let fields: Vec<_> = Commas::of(line).collect();
+        fields.len() == 5 && is_date(fields[0], 1) && !in_sectors(&fields[2..3])
     }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {

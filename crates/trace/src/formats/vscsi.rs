@@ -10,6 +10,7 @@
 
 use super::scsi;
 use crate::binary::Reader;
+use crate::options::Options;
 use crate::text::{Row, Trouble};
 use ftlab_core::workload::Op;
 
@@ -52,7 +53,7 @@ impl Reader for Vscsi {
         \xf5\0\0\x80\0\x10\0\0\x01\0\0\0\x28\0\0\x01\x08\0\0\0\0\0\0\0\
         \x23\xcf\x82\xbe\x1f\x05\0\0";
 
-    fn new(_: &str, head: &[u8]) -> Vscsi {
+    fn new(_: &str, head: &[u8], _: &Options) -> Vscsi {
         Vscsi(VERSIONS.iter().find(|version| version.fits(head, false)))
     }
 

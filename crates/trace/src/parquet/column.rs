@@ -1,7 +1,7 @@
-//! A column of whole numbers, read a few rows at a time.
+//! A column of numbers, read a few rows at a time.
 
 use super::decode::{Delta, Hybrid};
-use super::footer::ColumnChunk;
+use super::footer::{ColumnChunk, Numbers, Unit};
 use super::page::{Content, Page, Pages};
 use super::thrift::ENDS;
 use std::fs::File;
@@ -13,6 +13,7 @@ const PLAIN_DICTIONARY: i64 = 2;
 const RLE: i64 = 3;
 const DELTA_BINARY_PACKED: i64 = 5;
 const RLE_DICTIONARY: i64 = 8;
+const BYTE_STREAM_SPLIT: i64 = 9;
 
 /// The encoding of a page's next values, and where they are.
 #[derive(Clone, Copy)]
@@ -22,14 +23,24 @@ enum Values {
     /// Indices into the dictionary.
     Dictionary(Hybrid),
     Delta(Delta),
+    /// The first bytes of all values, then the second ones, and so on.
+    Split {
+        /// Where the first byte of the first value is, and the number of values.
+        from: usize,
+        count: usize,
+        /// Index of the next value.
+        next: usize,
+    },
 }
 
 /// Reads a column.
 pub(super) struct Column {
-    /// Whether the column's numbers have four bytes instead of eight.
-    short: bool,
-    /// Whether the column's numbers are unsigned; those beyond 2^63 come out negative.
-    pub(super) unsigned: bool,
+    /// How its numbers are stored; unsigned ones beyond 2^63 come out negative.
+    pub(super) numbers: Numbers,
+    /// What a row without a value reads as.
+    missing: i64,
+    /// Whether a float may have a fraction, which is rounded.
+    fractions: bool,
     optional: bool,
     pages: Pages,
     dictionary: Vec<i64>,
@@ -45,11 +56,18 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// Opens a column of `file`; [`Column::start`] goes to its rows.
-    pub(super) fn new(file: Arc<File>, short: bool, unsigned: bool, optional: bool) -> Column {
+    /// Opens a column of `file`; [`Column::start`] goes to its rows. What a row without a value reads as is `missing`.
+    pub(super) fn new(
+        file: Arc<File>,
+        numbers: Numbers,
+        optional: bool,
+        missing: i64,
+        fractions: bool,
+    ) -> Column {
         Column {
-            short,
-            unsigned,
+            numbers,
+            missing,
+            fractions,
             optional,
             pages: Pages::new(file),
             dictionary: Vec::new(),
@@ -69,8 +87,7 @@ impl Column {
         self.left = 0;
     }
 
-    /// Reads the next rows, as many as `out` takes; returns the first row without a value (it reads as 0),
-    /// counted from 0.
+    /// Reads the next rows, as many as `out` takes; returns the first row without a value, counted from 0.
     pub(super) fn read(&mut self, out: &mut [i64]) -> Result<Option<usize>, String> {
         let (mut done, mut lacking) = (0, None);
         while done < out.len() {
@@ -109,7 +126,7 @@ impl Column {
         // Values move to their rows from the last row to the first, so that none is overwritten before it has moved.
         for (row, &level) in self.present.iter().enumerate().rev() {
             out[row] = if level == 0 {
-                0
+                self.missing
             } else {
                 left -= 1;
                 out[left]
@@ -121,13 +138,13 @@ impl Column {
     /// Decodes the next values, as many as `out` takes.
     fn decode(&mut self, out: &mut [i64]) -> Result<(), String> {
         let data = &self.pages.data;
-        let (short, unsigned) = (self.short, self.unsigned);
+        let (short, unsigned) = (self.numbers.short, self.numbers.unsigned);
         match &mut self.values {
             Values::Plain(at) => {
                 let bytes = out.len() * width(short);
                 let part = data[..self.end].get(*at..*at + bytes).ok_or(ENDS)?;
                 *at += bytes;
-                numbers(part, short, unsigned).zip(out).for_each(|(number, place)| *place = number);
+                numbers(part, short, unsigned).zip(&mut *out).for_each(|(number, place)| *place = number);
             }
             Values::Dictionary(indices) => {
                 self.indices.resize(out.len(), 0);
@@ -143,8 +160,59 @@ impl Column {
                     out.iter_mut().for_each(|number| *number = widened(*number as i32, unsigned));
                 }
             }
+            Values::Split { from, count, next } => {
+                if *count - *next < out.len() {
+                    return Err(ENDS.into());
+                }
+                out.fill(0);
+                for byte in 0..width(short) {
+                    let part = &data[*from + byte * *count + *next..][..out.len()];
+                    for (place, &value) in out.iter_mut().zip(part) {
+                        *place |= i64::from(value) << (8 * byte);
+                    }
+                }
+                *next += out.len();
+                if short {
+                    out.iter_mut().for_each(|number| *number = widened(*number as i32, unsigned));
+                }
+            }
+        }
+        self.convert(out)
+    }
+
+    /// Turns stored numbers into what they mean: floats into whole numbers, units of time into nanoseconds.
+    fn convert(&self, out: &mut [i64]) -> Result<(), String> {
+        if self.numbers.float {
+            for place in out {
+                *place = self.whole(*place)?;
+            }
+            return Ok(());
+        }
+        let (Unit::Span(unit_ns) | Unit::Clock(unit_ns)) = self.numbers.unit else { return Ok(()) };
+        for place in out.iter_mut().filter(|_| unit_ns != 1) {
+            // The least number stands for no time at all (NaT) in what numpy writes.
+            *place = match *place {
+                i64::MIN => self.missing,
+                number => number
+                    .checked_mul(unit_ns)
+                    .ok_or_else(|| format!("{number} times {unit_ns} ns is too long a time"))?,
+            };
         }
         Ok(())
+    }
+
+    /// Returns the whole number that a stored float is; NaN is a missing value.
+    fn whole(&self, bits: i64) -> Result<i64, String> {
+        let short = self.numbers.short;
+        let number = if short { f64::from(f32::from_bits(bits as u32)) } else { f64::from_bits(bits as u64) };
+        if number.is_nan() {
+            return Ok(self.missing);
+        }
+        let rounded = (number + 0.5).floor();
+        if number.abs() >= i64::MAX as f64 || !self.fractions && number.fract() != 0.0 {
+            return Err(format!("{number} is not a whole number"));
+        }
+        Ok(if number.fract() == 0.0 { number as i64 } else { rounded as i64 })
     }
 
     /// Prepares to read the rows of `page` or, if it is a dictionary page, stores its values.
@@ -156,7 +224,7 @@ impl Column {
                     return Err(unknown(page.encoding));
                 }
                 self.dictionary.clear();
-                self.dictionary.extend(numbers(data, self.short, self.unsigned));
+                self.dictionary.extend(numbers(data, self.numbers.short, self.numbers.unsigned));
                 return Ok(());
             }
             Content::Data { levels: _ } if !self.optional => 0..0,
@@ -184,7 +252,11 @@ impl Column {
                 let bits = data.get(at).map_or(0, |&bits| u32::from(bits));
                 Values::Dictionary(Hybrid::new(bits, (at + 1).min(data.len()), data.len())?)
             }
-            DELTA_BINARY_PACKED => Values::Delta(Delta::new(data, at, data.len())?),
+            DELTA_BINARY_PACKED if !self.numbers.float => Values::Delta(Delta::new(data, at, data.len())?),
+            BYTE_STREAM_SPLIT => {
+                let count = (data.len() - at.min(data.len())) / width(self.numbers.short);
+                Values::Split { from: at, count, next: 0 }
+            }
             other => return Err(unknown(other)),
         };
         self.end = data.len();

@@ -1,6 +1,12 @@
 //! The footer of a Parquet file: its columns, and where the data of each row group is.
 
-use super::thrift::Thrift;
+use super::thrift::{Kind, Thrift};
+use super::written;
+use std::collections::BTreeMap;
+
+/// Why a file is not read whose columns, or some of them, are encrypted.
+pub(super) const ENCRYPTED: &str = "it is encrypted, which ftlab does not read: write it without encryption";
+const UNKNOWN: &str = "of a logical type that ftlab does not know";
 
 /// A column at the top of the schema.
 #[derive(Clone, Debug)]
@@ -17,16 +23,36 @@ pub(super) struct Column {
 /// What a column holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Holds {
-    /// Whole numbers.
-    Whole {
-        /// Whether the numbers have four bytes each instead of eight.
-        short: bool,
-        /// Whether the numbers are unsigned.
-        unsigned: bool,
-    },
+    Numbers(Numbers),
     /// Anything else; the name of its type.
     Other(&'static str),
 }
+
+/// How numbers are stored, and what they count.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbers {
+    /// Whether they have four bytes each instead of eight.
+    pub(super) short: bool,
+    /// Whether they are unsigned.
+    pub(super) unsigned: bool,
+    /// Whether they are floats.
+    pub(super) float: bool,
+    pub(super) unit: Unit,
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// What the column's name says.
+    One,
+    /// Steps of so many nanoseconds: a duration, or a time of the day.
+    Span(i64),
+    /// Steps of so many nanoseconds since 1970.
+    Clock(i64),
+}
+
+/// What the writer noted, by its keys.
+pub(super) type Pairs = BTreeMap<String, String>;
 
 /// A row group: the data of the chosen columns for some of the rows.
 #[derive(Clone, Debug, Default)]
@@ -50,42 +76,71 @@ pub(super) struct ColumnChunk {
 /// Returns the columns at the top of the schema, in order.
 pub(super) fn columns(footer: &[u8]) -> Result<Vec<Column>, String> {
     let mut thrift = Thrift::new(footer);
-    let (mut last, mut columns, mut leaves) = (0, Vec::new(), 0);
+    let (mut last, mut elements, mut pairs) = (0, Vec::new(), Pairs::new());
     while let Some((id, kind)) = thrift.field(&mut last)? {
-        if id != 2 {
-            thrift.skip(kind)?;
-            continue;
-        }
-        // For each open group, the number of children still to come; the first group is the schema itself.
-        let mut open: Vec<u64> = Vec::new();
-        for _ in 0..thrift.list(kind)?.0 {
-            let element = Element::read(&mut thrift)?;
-            while open.last() == Some(&0) {
-                open.pop();
-            }
-            if let Some(left) = open.last_mut() {
-                *left -= 1;
-                if open.len() == 1 {
-                    columns.push(element.column(leaves));
+        match id {
+            2 => top(&mut thrift, kind, &mut elements)?,
+            5 => {
+                for _ in 0..thrift.list(kind)?.0 {
+                    pairs.extend(pair(&mut thrift)?);
                 }
-                leaves += usize::from(element.children == 0);
             }
-            if element.children > 0 || open.is_empty() {
-                open.push(element.children);
-            }
+            8 => return Err(ENCRYPTED.into()),
+            _ => thrift.skip(kind)?,
         }
     }
-    Ok(columns)
+    Ok(elements.iter().map(|(element, leaf)| element.column(*leaf, &pairs)).collect())
 }
 
-/// Returns the row groups, each with the data of these columns.
-pub(super) fn groups(footer: &[u8], columns: &[Column]) -> Result<Vec<Group>, String> {
+/// Reads the elements of the schema; keeps those at its top, with the index of the first value of each.
+fn top(thrift: &mut Thrift, kind: Kind, elements: &mut Vec<(Element, usize)>) -> Result<(), String> {
+    let mut leaves = 0;
+    // For each open group, the number of children still to come; the first group is the schema itself.
+    let mut open: Vec<u64> = Vec::new();
+    for _ in 0..thrift.list(kind)?.0 {
+        let element = Element::read(thrift)?;
+        while open.last() == Some(&0) {
+            open.pop();
+        }
+        let children = element.children;
+        let is_root = open.is_empty();
+        if let Some(left) = open.last_mut() {
+            *left -= 1;
+            if open.len() == 1 {
+                elements.push((element, leaves));
+            }
+            leaves += usize::from(children == 0);
+        }
+        if children > 0 || is_root {
+            open.push(children);
+        }
+    }
+    Ok(())
+}
+
+/// Reads a key and its value, if it has one.
+fn pair(thrift: &mut Thrift) -> Result<Option<(String, String)>, String> {
+    let (mut last, mut found) = (0, [None, None]);
+    while let Some((id, kind)) = thrift.field(&mut last)? {
+        match id {
+            1 | 2 => {
+                found[id as usize - 1] = Some(String::from_utf8_lossy(thrift.binary(kind)?).into_owned())
+            }
+            _ => thrift.skip(kind)?,
+        }
+    }
+    let [key, value] = found;
+    Ok(key.zip(value))
+}
+
+/// Returns the row groups, each with the data of the columns with these indices among those that hold values.
+pub(super) fn groups(footer: &[u8], leaves: &[usize]) -> Result<Vec<Group>, String> {
     let mut thrift = Thrift::new(footer);
     let (mut last, mut groups) = (0, Vec::new());
     while let Some((id, kind)) = thrift.field(&mut last)? {
         if id == 4 {
             for _ in 0..thrift.list(kind)?.0 {
-                groups.push(group(&mut thrift, columns)?);
+                groups.push(group(&mut thrift, leaves)?);
             }
         } else {
             thrift.skip(kind)?;
@@ -94,16 +149,16 @@ pub(super) fn groups(footer: &[u8], columns: &[Column]) -> Result<Vec<Group>, St
     Ok(groups)
 }
 
-fn group(thrift: &mut Thrift, columns: &[Column]) -> Result<Group, String> {
-    let mut group = Group { rows: 0, parts: vec![ColumnChunk::default(); columns.len()] };
+fn group(thrift: &mut Thrift, leaves: &[usize]) -> Result<Group, String> {
+    let mut group = Group { rows: 0, parts: vec![ColumnChunk::default(); leaves.len()] };
     let mut last = 0;
     while let Some((id, kind)) = thrift.field(&mut last)? {
         match id {
             1 => {
                 for leaf in 0..thrift.list(kind)?.0 {
                     let part = part(thrift)?;
-                    for (column, place) in columns.iter().zip(&mut group.parts) {
-                        if column.leaf as u64 == leaf {
+                    for (&wanted, place) in leaves.iter().zip(&mut group.parts) {
+                        if wanted as u64 == leaf {
                             *place = part.ok_or("it does not say where a column's data are")?;
                         }
                     }
@@ -123,6 +178,7 @@ fn part(thrift: &mut Thrift) -> Result<Option<ColumnChunk>, String> {
         match id {
             1 => return Err("its columns are in other files".into()),
             3 if kind == 12 => part = Some(metadata(thrift)?),
+            8 => return Err(ENCRYPTED.into()),
             _ => thrift.skip(kind)?,
         }
     }
@@ -154,8 +210,17 @@ struct Element {
     name: String,
     children: u64,
     converted: Option<i64>,
-    /// Number of the logical type, and whether that type has a sign.
-    logical: Option<(i64, bool)>,
+    logical: Option<Logical>,
+}
+
+/// A logical type, by its number.
+#[derive(Clone, Copy, Default)]
+struct Logical {
+    number: i64,
+    /// Whether whole numbers have no sign.
+    unsigned: bool,
+    /// Nanoseconds of the unit of a time.
+    unit_ns: Option<i64>,
 }
 
 impl Element {
@@ -175,56 +240,96 @@ impl Element {
         Ok(element)
     }
 
-    fn column(&self, leaf: usize) -> Column {
-        Column { name: self.name.clone(), leaf, holds: self.holds(), optional: self.repetition == 1 }
+    fn column(&self, leaf: usize, pairs: &Pairs) -> Column {
+        let optional = self.repetition == 1;
+        Column { name: self.name.clone(), leaf, holds: self.holds(pairs), optional }
     }
 
-    fn holds(&self) -> Holds {
+    fn holds(&self, pairs: &Pairs) -> Holds {
         if self.children > 0 || self.repetition == 2 {
             return Holds::Other("nested");
         }
-        let whole = |short| match (self.logical, self.converted) {
-            (Some((10, signed)), _) => Holds::Whole { short, unsigned: !signed },
-            (Some((5, _)), _) | (None, Some(5)) => Holds::Other("Decimal"),
-            (Some((6, _)), _) | (None, Some(6)) => Holds::Other("Date"),
-            (Some((7, _)), _) | (None, Some(7 | 8)) => Holds::Other("Time"),
-            (Some((8, _)), _) | (None, Some(9 | 10)) => Holds::Other("Datetime"),
-            (Some(_), _) => Holds::Other("Null"),
-            (None, converted) => {
-                Holds::Whole { short, unsigned: converted.is_some_and(|kind| (11..=14).contains(&kind)) }
-            }
-        };
+        let text = self.converted == Some(0) || self.logical.is_some_and(|logical| logical.number == 1);
+        let float = |short| Holds::Numbers(Numbers { short, unsigned: false, float: true, unit: Unit::One });
         match self.physical {
             Some(0) => Holds::Other("Boolean"),
-            Some(1) => whole(true),
-            Some(2) => whole(false),
-            Some(3) => Holds::Other("Datetime"),
-            Some(4) => Holds::Other("Float32"),
-            Some(5) => Holds::Other("Float64"),
-            _ if self.converted == Some(0) || self.logical.is_some_and(|(id, _)| id == 1) => {
-                Holds::Other("String")
-            }
+            Some(1) => self.whole(true, pairs),
+            Some(2) => self.whole(false, pairs),
+            Some(3) => Holds::Other("Int96, a time of old writers"),
+            Some(4) => float(true),
+            Some(5) => float(false),
+            _ if text => Holds::Other("String"),
             _ => Holds::Other("Binary"),
+        }
+    }
+
+    /// Returns what whole numbers are.
+    fn whole(&self, short: bool, pairs: &Pairs) -> Holds {
+        let numbers = |unsigned, unit| Holds::Numbers(Numbers { short, unsigned, float: false, unit });
+        let time = |unit: fn(i64) -> Unit, unit_ns: Option<i64>| match unit_ns {
+            Some(unit_ns) => numbers(false, unit(unit_ns)),
+            None => Holds::Other("time in an unknown unit"),
+        };
+        let Some(Logical { number, unsigned, unit_ns }) = self.logical else {
+            return match self.converted {
+                None => match written::unit(pairs, &self.name) {
+                    Ok(unit) => numbers(false, unit),
+                    Err(what) => Holds::Other(what),
+                },
+                Some(11..=14) => numbers(true, Unit::One),
+                Some(15..=18) => numbers(false, Unit::One),
+                Some(5) => Holds::Other("Decimal"),
+                Some(6) => Holds::Other("Date"),
+                Some(7) => numbers(false, Unit::Span(1_000_000)),
+                Some(8) => numbers(false, Unit::Span(1000)),
+                Some(9) => numbers(false, Unit::Clock(1_000_000)),
+                Some(10) => numbers(false, Unit::Clock(1000)),
+                Some(_) => Holds::Other(UNKNOWN),
+            };
+        };
+        match number {
+            5 => Holds::Other("Decimal"),
+            6 => Holds::Other("Date"),
+            7 => time(Unit::Span, unit_ns),
+            8 => time(Unit::Clock, unit_ns),
+            10 => numbers(unsigned, Unit::One),
+            // No value at all.
+            11 => numbers(false, Unit::One),
+            _ => Holds::Other(UNKNOWN),
         }
     }
 }
 
-/// Returns the number of the logical type, and whether that type has a sign.
-fn logical(thrift: &mut Thrift) -> Result<Option<(i64, bool)>, String> {
+/// Reads a logical type: a union, whose one field has the number of the type.
+fn logical(thrift: &mut Thrift) -> Result<Option<Logical>, String> {
     let (mut last, mut found) = (0, None);
-    while let Some((id, kind)) = thrift.field(&mut last)? {
-        let mut signed = true;
-        if id == 10 && kind == 12 {
+    while let Some((number, kind)) = thrift.field(&mut last)? {
+        let mut logical = Logical { number, ..Logical::default() };
+        if [7, 8, 10].contains(&number) && kind == 12 {
             let mut last = 0;
             while let Some((id, kind)) = thrift.field(&mut last)? {
                 // A boolean is encoded in the kind of its field.
-                signed &= (id, kind) != (2, 2);
-                thrift.skip(kind)?;
+                logical.unsigned |= number == 10 && (id, kind) == (2, 2);
+                if number != 10 && (id, kind) == (2, 12) {
+                    logical.unit_ns = unit_ns(thrift)?;
+                } else {
+                    thrift.skip(kind)?;
+                }
             }
         } else {
             thrift.skip(kind)?;
         }
-        found = Some((id, signed));
+        found = Some(logical);
     }
     Ok(found)
+}
+
+/// Reads a unit of time, a union too: 1 ms, 2 us, 3 ns.
+fn unit_ns(thrift: &mut Thrift) -> Result<Option<i64>, String> {
+    let (mut last, mut unit_ns) = (0, None);
+    while let Some((unit, kind)) = thrift.field(&mut last)? {
+        thrift.skip(kind)?;
+        unit_ns = [1_000_000, 1000, 1].get((unit - 1) as usize).copied();
+    }
+    Ok(unit_ns)
 }

@@ -7,9 +7,11 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-/// Bytes of the largest page that is accepted: a bound on what a damaged header can ask for. Writers make
-/// pages of about 1 MiB.
-const MOST: u64 = 64 << 20;
+/// Bytes of the largest page that the format can have.
+const MOST: u64 = i32::MAX as u64;
+/// Bytes of a page for which memory is taken before its data shows that it has as many. Most writers make pages of about
+/// 1 MiB; fastparquet makes one of a whole row group.
+const TRUSTED: usize = 64 << 20;
 /// Bytes after a page that may be touched when its data is read in words.
 pub(super) const SLACK: usize = 16;
 
@@ -78,18 +80,14 @@ impl Pages {
             self.part.start += header.packed;
             let Some(content) = header.content else { continue };
             if header.packed.max(header.length) > MOST {
-                return Err(format!(
-                    "a page of {} MiB; the most is {}: write the file in smaller pages or row groups",
-                    header.packed.max(header.length) >> 20,
-                    MOST >> 20
-                ));
+                return Err("a page of more than 2 GiB".into());
             }
             self.read(from, header.packed as usize)?;
             let length = header.length as usize;
-            if self.data.len() < length + SLACK {
-                self.data.resize(length + SLACK, 0);
-            }
             self.unpack(&header, length)?;
+            if self.packed.len() > TRUSTED {
+                self.packed = Vec::new();
+            }
             let Header { values, encoding, level_encoding, .. } = header;
             return Ok(Some(Page { content, values, encoding, level_encoding, length }));
         }
@@ -122,50 +120,100 @@ impl Pages {
         })
     }
 
-    /// Fills `data` with the uncompressed content of the page whose bytes were read.
+    /// Fills `data` with the uncompressed content of the page whose bytes were read, and with [`SLACK`] bytes.
     fn unpack(&mut self, header: &Header, length: usize) -> Result<(), String> {
+        let codec = if header.compressed { self.part.codec } else { 0 };
+        if codec == 0 {
+            std::mem::swap(&mut self.packed, &mut self.data);
+            return self.finish(self.data.len() == length, length);
+        }
         // Levels of version 2 are never compressed.
         let plain = match header.content {
             Some(Content::Data { levels: Some(levels) }) => levels,
             _ => 0,
         };
-        let codec = if header.compressed { self.part.codec } else { 0 };
         if plain > self.packed.len() || plain > length {
             return Err("levels are longer than their page".into());
         }
         let (levels, from) = self.packed.split_at(plain);
-        let (to_levels, to) = self.data[..length].split_at_mut(plain);
-        to_levels.copy_from_slice(levels);
-        if to.is_empty() {
-            return Ok(());
-        }
-        let unpacked = match codec {
-            0 if from.len() == to.len() => {
-                to.copy_from_slice(from);
-                Some(to.len())
-            }
-            0 => None,
-            1 => snap::raw::Decoder::new().decompress(from, to).ok(),
-            2 => {
-                let mut decoder = flate2::bufread::MultiGzDecoder::new(from);
-                decoder.read_exact(to).ok().map(|()| to.len())
-            }
-            6 => self.zstd.decompress_to_buffer(from, to).ok(),
-            7 => lz4_flex::block::decompress_into(from, to).ok(),
-            _ => {
-                let name = match codec {
-                    3 => "lzo",
-                    4 => "brotli",
-                    5 => "Hadoop's lz4",
-                    _ => "an unknown method",
-                };
-                return Err(format!(
-                    "compressed by {name}; ftlab reads zstd, snappy, gzip and lz4_raw, and what is not compressed"
-                ));
-            }
-        };
-        if unpacked == Some(to.len()) { Ok(()) } else { Err("a page does not unpack to its length".into()) }
+        self.data.clear();
+        self.data.extend_from_slice(levels);
+        let fits = length == plain || unpack(codec, from, &mut self.data, length, &mut self.zstd)?;
+        self.finish(fits && self.data.len() == length, length)
     }
+
+    fn finish(&mut self, fits: bool, length: usize) -> Result<(), String> {
+        if !fits {
+            return Err("a page does not unpack to its length".into());
+        }
+        self.data.resize(length + SLACK, 0);
+        Ok(())
+    }
+}
+
+/// Appends the uncompressed content of `from` to `data`, which then has `length` bytes if they fit; returns whether the
+/// decoder was satisfied. No more memory is taken than [`TRUSTED`], or than the data asks for.
+fn unpack(
+    codec: i64,
+    from: &[u8],
+    data: &mut Vec<u8>,
+    length: usize,
+    zstd: &mut zstd::bulk::Decompressor,
+) -> Result<bool, String> {
+    let room = length - data.len();
+    // One byte of LZ4 stands for at most 255, one of snappy for fewer.
+    let is_bounded = room <= TRUSTED.max(from.len().saturating_mul(255));
+    let stream = |decoder: &mut dyn Read, data: &mut Vec<u8>| {
+        decoder.take(room as u64).read_to_end(data).is_ok_and(|read| read == room)
+    };
+    Ok(match codec {
+        2 => stream(&mut flate2::bufread::MultiGzDecoder::new(from), data),
+        4 => stream(&mut brotli_decompressor::Decompressor::new(from, 64 << 10), data),
+        6 if room > TRUSTED => {
+            zstd::Decoder::with_buffer(from).is_ok_and(|mut decoder| stream(&mut decoder, data))
+        }
+        1 | 5 | 6 | 7 if !is_bounded => false,
+        1 | 5 | 6 | 7 => {
+            let plain = data.len();
+            data.resize(length, 0);
+            let to = &mut data[plain..];
+            let unpacked = match codec {
+                1 => snap::raw::Decoder::new().decompress(from, to).ok(),
+                6 => zstd.decompress_to_buffer(from, to).ok(),
+                5 if hadoop(from, to).is_some() => Some(room),
+                // Others wrote the block as it is under this number: fastparquet still does.
+                _ => lz4_flex::block::decompress_into(from, to).ok(),
+            };
+            unpacked == Some(room)
+        }
+        _ => {
+            let name = if codec == 3 { "lzo" } else { "an unknown method" };
+            return Err(format!(
+                "compressed by {name}; ftlab reads zstd, snappy, gzip, brotli, lz4 and what is not compressed"
+            ));
+        }
+    })
+}
+
+/// Unpacks LZ4 as Hadoop frames it: the bytes of a part, then its blocks, each after its own length; `None` if it is not
+/// that.
+fn hadoop(mut from: &[u8], mut to: &mut [u8]) -> Option<()> {
+    fn number(from: &mut &[u8]) -> Option<usize> {
+        let (number, rest) = from.split_first_chunk::<4>()?;
+        *from = rest;
+        Some(u32::from_be_bytes(*number) as usize)
+    }
+    while !to.is_empty() {
+        let mut left = number(&mut from)?;
+        while left > 0 {
+            let length = number(&mut from)?;
+            let (block, rest) = from.split_at_checked(length)?;
+            let unpacked = lz4_flex::block::decompress_into(block, to).ok()?;
+            left = left.checked_sub(unpacked).filter(|_| unpacked > 0)?;
+            (from, to) = (rest, to.split_at_mut(unpacked).1);
+        }
+    }
+    from.is_empty().then_some(())
 }
 
 /// The header of a page.
@@ -225,5 +273,45 @@ impl Header {
             _ => Content::Data { levels: Some(usize::try_from(levels).unwrap_or(usize::MAX)) },
         });
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the content that a codec unpacks to, if it has this length.
+    fn unpacked(codec: i64, from: &[u8], length: usize) -> Option<Vec<u8>> {
+        let mut data = b"levels".to_vec();
+        let fits = unpack(codec, from, &mut data, 6 + length, &mut Default::default()).expect("it is known");
+        (fits && data.len() == 6 + length).then(|| data.split_off(6))
+    }
+
+    /// Spark frames LZ4 as Hadoop does: the length of a part, then blocks with a length each. fastparquet writes the
+    /// block alone under the same number.
+    #[test]
+    fn both_kinds_of_codec_5() {
+        let halves = [vec![7; 5000], (0..200).collect::<Vec<u8>>()];
+        let whole = halves.concat();
+        let block = |data: &[u8]| lz4_flex::block::compress(data);
+        let framed = |data: &[u8]| [&(block(data).len() as u32).to_be_bytes()[..], &block(data)].concat();
+        let long = |data: &[u8]| (data.len() as u32).to_be_bytes();
+        let one_part = [&long(&whole)[..], &framed(&halves[0]), &framed(&halves[1])].concat();
+        let two_parts = [&long(&halves[0])[..], &framed(&halves[0]), &long(&halves[1]), &framed(&halves[1])].concat();
+        for packed in [&one_part, &two_parts, &block(&whole)] {
+            assert_eq!(unpacked(5, packed, whole.len()).as_ref(), Some(&whole));
+            assert_eq!(unpacked(5, packed, whole.len() - 1), None);
+            assert_eq!(unpacked(5, &packed[..packed.len() - 1], whole.len()), None);
+        }
+        assert_eq!(unpacked(7, &block(&whole), whole.len()), Some(whole));
+    }
+
+    /// A header that asks for more than the data can have gets no memory for it.
+    #[test]
+    fn a_length_that_cannot_be_is_refused() {
+        for codec in [1, 2, 4, 5, 6, 7] {
+            assert_eq!(unpacked(codec, &[0; 40], i32::MAX as usize), None, "{codec}");
+        }
+        assert!(unpack(3, &[0], &mut Vec::new(), 1, &mut Default::default()).unwrap_err().contains("lzo"));
     }
 }
