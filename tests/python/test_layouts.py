@@ -183,5 +183,7 @@ def test_a_named_vscsi_trace_may_begin_with_any_command(tmp_path: Path) -> None:
 
 def test_alicloud_that_begins_at_offset_0_is_not_taken_for_bpftrace(cli: Cli) -> None:
     """Its line is then also one of bpftrace's, a request of 0 bytes in 0 sectors."""
-    (cli.directory / "alibaba.csv").write_text("1,W,0,4096,1577808144360767\n1,R,4096,4096,1577808144361767\n")
+    (cli.directory / "alibaba.csv").write_text(
+        "1,W,0,4096,1577808144360767\n1,R,4096,4096,1577808144361767\n"
+    )
     assert "alicloud" in cli.ok("trace", "info", "alibaba.csv")

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{Folder, Short, drain, failure, read, rows, short, with};
-use ftlab_core::settings::{ObjectUnit, StreamsOf};
+use ftlab_core::settings::StreamsOf;
 use ftlab_core::workload::Record;
 use ftlab_trace::{DEVICE_STRIDE, Options, StreamCount, convert_csv, info, open};
 
@@ -265,54 +265,6 @@ fn oracle_general_with_operations() {
     assert_eq!(summary.notes[0], "1 requests name no operation: they are reads");
     assert_eq!(summary.notes[1], "objects are taken for sectors (workload.object_unit)");
     assert_eq!(info(&path, &Options::default()).unwrap().format, "oracle-general-op");
-}
-
-/// Regression: byte offsets, which libCacheSim's converters write, were taken for sectors without a doubt, and the doubt
-/// about a trace of reads alone came where no operations are recorded.
-#[test]
-fn objects_may_be_byte_offsets() {
-    let folder = Folder::new();
-    let made = |name: &str, object: &dyn Fn(u64) -> u64| {
-        let row = |i: u64| {
-            let second = (i as u32 / 100).to_le_bytes();
-            [&second[..], &object(i).to_le_bytes(), &16384_u32.to_le_bytes(), &[0xff; 8]].concat()
-        };
-        folder.file(&format!("{name}.oracleGeneral"), (0..1000).flat_map(row).collect::<Vec<u8>>())
-    };
-    let byte = Options { object_unit: ObjectUnit::Byte, ..Options::default() };
-    let doubts = |path: &str, options: &Options| info(path, options).unwrap().doubts;
-    let apart = "all objects are apart by multiples of 512, as byte offsets are";
-    let far = "addresses of up to 999 TiB are beyond any drive";
-    for (name, object, doubt) in [
-        ("msr", &(|i: u64| i * 7919 % 997 * 4096) as &dyn Fn(u64) -> u64, Some(apart)),
-        // The number of a volume is added.
-        ("k5", &|i| 2264 + i * 16384, Some(apart)),
-        ("volumes", &|i| i % 7 + (i << 31), Some(far)),
-        ("sectors", &|i| i * 7919 % 997 * 8, None),
-    ] {
-        let path = made(name, object);
-        let found = doubts(&path, &Options::default());
-        assert_eq!(
-            found.first().map(|found| found.starts_with(doubt.unwrap())),
-            doubt.map(|_| true),
-            "{found:?}"
-        );
-        assert!(!found.iter().any(|each| each.contains("all requests are reads")), "{found:?}");
-        assert_eq!(
-            found.iter().all(|each| each.contains("--set workload.object_unit=byte")),
-            true,
-            "{found:?}"
-        );
-        let read = drain(&mut *open(&path, &byte).unwrap()).unwrap();
-        assert_eq!(
-            read.iter().map(|each| each.offset).collect::<Vec<_>>(),
-            (0..1000).map(object).collect::<Vec<_>>()
-        );
-    }
-    assert_eq!(doubts(&made("bytes", &|i| i * 4096), &byte), Vec::<String>::new());
-    let notes = info(&made("notes", &|i| i * 8), &byte).unwrap().notes;
-    assert_eq!(notes[1], "objects are taken for byte offsets (workload.object_unit)");
-    assert!(notes[2].contains("that of its first access"), "{notes:?}");
 }
 
 /// What a layout names besides its streams becomes one if that is asked for, and changes nothing else.

@@ -2,8 +2,9 @@
 
 use crate::common;
 
-use common::{Folder, failure, read, rows, with};
-use ftlab_trace::{Options, info};
+use common::{Folder, drain, failure, read, rows, with};
+use ftlab_core::settings::ObjectUnit;
+use ftlab_trace::{Options, info, open};
 
 const S: u64 = 1_000_000_000;
 
@@ -119,9 +120,9 @@ fn line_ends_of_dos_belong_to_no_column() {
         let folder = Folder::new();
         let opened = |name: &str, content: &str| {
             let path = folder.file(name, content);
-            let mut source = ftlab_trace::open(&path, &kept).unwrap();
+            let mut source = open(&path, &kept).unwrap();
             let has = (source.has_streams().unwrap(), source.has_completions().unwrap());
-            (common::drain(&mut *source).unwrap(), has)
+            (drain(&mut *source).unwrap(), has)
         };
         let (unix, has) = opened("unix", content);
         assert_eq!(opened("dos", &dos), (unix, has), "{format}");
@@ -204,4 +205,52 @@ fn blkparse_completes_flushes_as_writes_of_nothing() {
     let found: Vec<_> = records.iter().map(|record| (record.op.letter(), record.latency_ns)).collect();
     assert_eq!(found, [('F', 100_000), ('W', 201_000)]);
     assert!(summary.dropped.is_empty(), "{:?}", summary.dropped);
+}
+
+/// Regression: byte offsets, which libCacheSim's converters write, were taken for sectors without a doubt, and the doubt
+/// about a trace of reads alone came where no operations are recorded.
+#[test]
+fn objects_may_be_byte_offsets() {
+    let folder = Folder::new();
+    let made = |name: &str, object: &dyn Fn(u64) -> u64| {
+        let row = |i: u64| {
+            let second = (i as u32 / 100).to_le_bytes();
+            [&second[..], &object(i).to_le_bytes(), &16384_u32.to_le_bytes(), &[0xff; 8]].concat()
+        };
+        folder.file(&format!("{name}.oracleGeneral"), (0..1000).flat_map(row).collect::<Vec<u8>>())
+    };
+    let byte = Options { object_unit: ObjectUnit::Byte, ..Options::default() };
+    let doubts = |path: &str, options: &Options| info(path, options).unwrap().doubts;
+    let apart = "all objects are apart by multiples of 512, as byte offsets are";
+    let far = "addresses of up to 999 TiB are beyond any drive";
+    for (name, object, doubt) in [
+        ("msr", &(|i: u64| i * 7919 % 997 * 4096) as &dyn Fn(u64) -> u64, Some(apart)),
+        // The number of a volume is added.
+        ("k5", &|i| 2264 + i * 16384, Some(apart)),
+        ("volumes", &|i| i % 7 + (i << 31), Some(far)),
+        ("sectors", &|i| i * 7919 % 997 * 8, None),
+    ] {
+        let path = made(name, object);
+        let found = doubts(&path, &Options::default());
+        assert_eq!(
+            found.first().map(|found| found.starts_with(doubt.unwrap())),
+            doubt.map(|_| true),
+            "{found:?}"
+        );
+        assert!(!found.iter().any(|each| each.contains("all requests are reads")), "{found:?}");
+        assert_eq!(
+            found.iter().all(|each| each.contains("--set workload.object_unit=byte")),
+            true,
+            "{found:?}"
+        );
+        let read = drain(&mut *open(&path, &byte).unwrap()).unwrap();
+        assert_eq!(
+            read.iter().map(|each| each.offset).collect::<Vec<_>>(),
+            (0..1000).map(object).collect::<Vec<_>>()
+        );
+    }
+    assert_eq!(doubts(&made("bytes", &|i| i * 4096), &byte), Vec::<String>::new());
+    let notes = info(&made("notes", &|i| i * 8), &byte).unwrap().notes;
+    assert_eq!(notes[1], "objects are taken for byte offsets (workload.object_unit)");
+    assert!(notes[2].contains("that of its first access"), "{notes:?}");
 }

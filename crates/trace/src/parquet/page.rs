@@ -297,7 +297,8 @@ mod tests {
         let framed = |data: &[u8]| [&(block(data).len() as u32).to_be_bytes()[..], &block(data)].concat();
         let long = |data: &[u8]| (data.len() as u32).to_be_bytes();
         let one_part = [&long(&whole)[..], &framed(&halves[0]), &framed(&halves[1])].concat();
-        let two_parts = [&long(&halves[0])[..], &framed(&halves[0]), &long(&halves[1]), &framed(&halves[1])].concat();
+        let two_parts =
+            [&long(&halves[0])[..], &framed(&halves[0]), &long(&halves[1]), &framed(&halves[1])].concat();
         for packed in [&one_part, &two_parts, &block(&whole)] {
             assert_eq!(unpacked(5, packed, whole.len()).as_ref(), Some(&whole));
             assert_eq!(unpacked(5, packed, whole.len() - 1), None);
