@@ -78,8 +78,8 @@ def trace_info(path: str | os.PathLike[str], **options: Scalar) -> dict[str, Any
 
 
 def trace_files(trace: str) -> list[str]:
-    """Returns the files of a trace: several if a ``*`` in its name stands for their numbers, or in a folder of
-    Parquet files.
+    """Returns the files of a trace: several if a ``*`` in its name stands for their numbers, or if it is a
+    folder of Parquet files.
 
     Raises:
         UserError: no file has such a name, or one is missing between others.

@@ -134,8 +134,8 @@ def test_fua_goes_through_every_layout_of_ftlab(cli: Cli) -> None:
 
 @pytest.mark.parametrize("kind", [pa.uint8(), pa.int64(), pa.float64()])
 def test_flags_of_others(tmp_path: Path, kind: pa.DataType) -> None:
-    """Unknown bits are ignored, and so is FUA on anything but a write. pandas makes floats of a column in which
-    a value is missing.
+    """Unknown bits are ignored, and so is FUA on anything but a write. pandas makes floats of a column in
+    which a value is missing.
     """
     rows = {"ts_ns": [0, 1, 2], "op": [0, 1, 1], "offset": [0, 0, 0], "size": [512, 512, 512]}
     columns = {name: pa.array(values, pa.int64()) for name, values in rows.items()}

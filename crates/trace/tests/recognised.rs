@@ -238,11 +238,7 @@ fn objects_may_be_byte_offsets() {
             "{found:?}"
         );
         assert!(!found.iter().any(|each| each.contains("all requests are reads")), "{found:?}");
-        assert_eq!(
-            found.iter().all(|each| each.contains("--set workload.object_unit=byte")),
-            true,
-            "{found:?}"
-        );
+        assert!(found.iter().all(|each| each.contains("--set workload.object_unit=byte")), "{found:?}");
         let read = drain(&mut *open(&path, &byte).unwrap()).unwrap();
         assert_eq!(
             read.iter().map(|each| each.offset).collect::<Vec<_>>(),
