@@ -11,9 +11,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -399,6 +401,18 @@ def test_a_run_that_waited_behind_a_deadly_one_is_done(cli: Cli) -> None:
     assert client.returncode == 1, said
     assert "error: 1 of 6 runs failed; the first: 1: 3 workers died while they ran it" in said
     assert table(cli.directory / "out").height == 5
+
+
+def test_a_run_that_never_begins_is_not_done_again_for_ever() -> None:
+    """Workers may die of a run before it says that it begins."""
+    distributed = pytest.importorskip("distributed")
+    killed = distributed.scheduler.KilledWorker("ftlab-1-a", None, 2)
+    mine = cluster.Cluster.__new__(cluster.Cluster)
+    mine._distributed, mine._waited = distributed, Counter()
+    mine._client = SimpleNamespace(get_events=lambda topic: ())
+    future = SimpleNamespace(key="ftlab-1-a", status="error", exception=lambda: killed)
+    answers = [mine._answer(future)[0] for _ in range(cluster.MOST_WAITED + 1)]
+    assert answers == ["waited"] * cluster.MOST_WAITED + ["internal"]
 
 
 def test_a_policy_in_python_is_the_same_on_every_worker(cli: Cli) -> None:

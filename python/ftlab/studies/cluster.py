@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -35,6 +36,9 @@ LOCAL = "local"
 
 MOST_KILLED = 3
 """The maximum number of workers that one run may crash."""
+
+MOST_WAITED = 20
+"""How often a run is done again that the scheduler gave up although it did not crash so many workers."""
 
 IN_FLIGHT = 500
 """The maximum number of runs handed over whose results are still missing, so that neither runs nor results
@@ -101,6 +105,7 @@ class Cluster:
         except (OSError, ValueError) as error:
             raise self._wrong(str(error)) from None
         self._sent: set[tuple[str, str]] = set()
+        self._waited = Counter[str]()
         self._lost = 0
         self._given_up: UserError | None = None
 
@@ -232,7 +237,9 @@ class Cluster:
         error = future.exception()
         if isinstance(error, self._distributed.scheduler.KilledWorker):
             # The scheduler also counts the tasks that waited on a worker that died of another.
-            if self._begun(future.key) < MOST_KILLED:
+            run, _, _ = future.key.rpartition("-")
+            self._waited[run] += 1
+            if self._begun(future.key) < MOST_KILLED and self._waited[run] <= MOST_WAITED:
                 return "waited", ""
             return "internal", f"{MOST_KILLED} workers died while they ran it"
         if error is not None:
