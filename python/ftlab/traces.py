@@ -87,6 +87,11 @@ def trace_files(trace: str) -> list[str]:
     return [str(path) for path in _core.trace_files(trace)]
 
 
+def can_be_read_again(trace: str) -> bool:
+    """Returns whether all files of a trace are regular ones."""
+    return all(Path(file).is_file() for file in trace_files(trace))
+
+
 def digest_of(trace: str) -> str:
     """Returns the SHA-256 of a trace's bytes, those of all its files.
 
@@ -123,7 +128,7 @@ def doubts(
     found: dict[str, list[str]] = {}
     seen = set()
     for label, config in configs:
-        if config.trace is None or not all(Path(file).is_file() for file in trace_files(config.trace)):
+        if config.trace is None or not can_be_read_again(config.trace):
             continue
         # Which addresses exist depends on the device.
         read = json.dumps([json.loads(config.json())["workload"], config.addresses])
@@ -235,7 +240,7 @@ def _provenance(config: Config) -> dict[str, str]:
         synthetic = json.loads(config.json())["workload"]["synthetic"]
         return {"source_format": "synthetic", "source": json.dumps(synthetic)}
     path = Path(config.trace)
-    if path.exists() and not all(Path(file).is_file() for file in trace_files(config.trace)):
+    if path.exists() and not can_be_read_again(config.trace):
         raise UserError(
             f"{path}: not a regular file; Parquet keeps the hash of its source, so it is read twice"
         )

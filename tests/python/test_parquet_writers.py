@@ -16,6 +16,7 @@ from pyarrow import dataset
 
 import ftlab
 from ftlab import traces
+from ftlab.cli.options import check_alone
 
 ROW = {"ts_ns": 5, "op": 0, "offset": 4096, "size": 4096}
 
@@ -210,6 +211,8 @@ def test_a_folder_of_parts_is_one_trace(tmp_path: Path) -> None:
     for name in names:
         assert read(tmp_path / name, 24) == expected, name
         assert ftlab.trace_info(tmp_path / name)["requests"] == 24
+        # What reads a trace again for each tenant takes several files too.
+        check_alone(traces.trace_config(tmp_path / name), alone=True)
     ftlab.run("map-plus", trace=tmp_path / "parts", repeat=2, out_of_range="compact")
     ftlab.convert_trace(tmp_path / "spark", tmp_path / "out.parquet")
     assert read(tmp_path / "out.parquet", 24) == expected

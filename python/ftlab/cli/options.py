@@ -6,7 +6,6 @@ import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -318,7 +317,9 @@ def check_alone(config: Config, *, alone: bool) -> None:
     Raises:
         UserError: the trace is not a file.
     """
-    if alone and config.trace is not None and not Path(config.trace).is_file():
+    from ftlab.traces import can_be_read_again
+
+    if alone and config.trace is not None and not can_be_read_again(config.trace):
         raise UserError(f"--alone reads the trace again for each tenant, and {config.trace} is not a file")
 
 
