@@ -369,7 +369,10 @@ fn a_segment_that_puts_a_page_elsewhere_is_refused() {
     let (elsewhere, rest) = ("a segment puts LPN", CACHE + 1);
     let segment = |learned: &mut Learned| &mut learned.1[0].1[0].1;
     assert_refused(revised("leaftl", rest, |learned: &mut Learned| segment(learned).3 += 1), elsewhere);
-    assert_refused(revised("leaftl", rest, |learned: &mut Learned| learned.1[0].1.clear()), "no segment maps LPN");
+    assert_refused(
+        revised("leaftl", rest, |learned: &mut Learned| learned.1[0].1.clear()),
+        "no segment maps LPN",
+    );
 }
 
 #[test]
