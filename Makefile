@@ -149,6 +149,7 @@ pins: $(VENV)/.built
 crash: | require-cargo
 	FTLAB_CUTS=10000 cargo test --locked --package ftlab-core --test crash --test hybrid_crash -- --nocapture
 	FTLAB_CUTS=10000 cargo test --locked --package ftlab-files --test crash -- --nocapture
+	FTLAB_CAMPAIGN=2000 cargo test --locked --package ftlab-trace --test everything -- --nocapture power_cuts
 
 # N=0: all of them, for days; a run that is stopped continues next time.
 N ?= 200
@@ -179,7 +180,7 @@ soak-laws: | require-cargo
 	done
 
 soak-everything: | require-cargo
-	FTLAB_CAMPAIGN=20000 cargo test --locked --package ftlab-trace --test everything -- --nocapture
+	FTLAB_CAMPAIGN=20000 cargo test --locked --package ftlab-trace --test everything -- --nocapture everything_with
 	FTLAB_CAMPAIGN=50000 cargo test --locked --package ftlab-core --test forged_states -- --nocapture
 	FTLAB_CAMPAIGN=1 cargo test --locked --package ftlab-core --test allocations
 

@@ -514,7 +514,7 @@ class Errors(Section):
     retries: int
     """Repetitions of page reads, each at a step of a read retry."""
     retried_reads: int
-    """Page reads that were repeated."""
+    """Page reads that were repeated; a read that begins at the step it needs is not (`flash.retry`)."""
     failed_reads: int
     """Page reads that no step corrected."""
     steps: list[int]
@@ -553,7 +553,7 @@ class WriteBuffer(Section):
     """What the write buffer did; pages are logical pages."""
 
     hits: int
-    """Pages of reads that were answered from the buffer."""
+    """Pages of reads that were answered from the buffer, those of the host's padding included."""
     coalesced: int
     """Pages written that replaced a page in the buffer."""
     destaged: int

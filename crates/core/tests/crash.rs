@@ -140,6 +140,29 @@ fn pages_in_a_write_buffer() {
     }
 }
 
+/// Regression: a device whose blocks had worn out refused, when its power came back, to write what its protected RAM held:
+/// writes that it had acknowledged before it turned read-only were lost, and trimmed data came back.
+#[test]
+fn worn_out_devices_keep_what_protected_ram_held() {
+    let mut worn_out = 0;
+    for kind in page_mapped_both_ways() {
+        for (seed, mut settings) in programming(kind).into_iter().enumerate() {
+            let bytes = 40 * u64::from(settings.ftl.logical_page_bytes);
+            settings.device.buffer =
+                Buffer { bytes, policy: Policy::Adversarial, protected: true, ..Buffer::default() };
+            settings.flash.endurance = Endurance::Cycles(6);
+            settings.ftl.power_safe = true;
+            while check(&settings).is_err() || !keeps_trims(&settings) {
+                settings.flash.blocks_per_plane += 1;
+            }
+            let summary = cuts(&settings, 1000, seed as u64, Flaw::None);
+            let summary = summary.unwrap_or_else(|fault| panic!("{kind} {seed}: {fault}"));
+            worn_out += u32::from(summary.read_only);
+        }
+    }
+    assert!(worn_out > 9, "{worn_out} devices wore out");
+}
+
 /// Blocks of user data that were never written count as closed, before and after a cut, whether or not they
 /// were erased again meanwhile.
 #[test]

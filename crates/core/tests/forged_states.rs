@@ -361,6 +361,20 @@ fn a_mapping_that_cannot_be_cached_is_refused() {
     assert_eq!(revised("dftl", CACHE, protect), None);
 }
 
+/// Regression: segments were only checked one by one, and a page that they put elsewhere was found in check mode alone.
+#[test]
+fn a_segment_that_puts_a_page_elsewhere_is_refused() {
+    type Segment = ([u64; 4], u32, u32, u32, u16);
+    type Learned = (Vec<u32>, Vec<(u32, Vec<(u32, Segment)>)>);
+    let (elsewhere, rest) = ("a segment puts LPN", CACHE + 1);
+    let segment = |learned: &mut Learned| &mut learned.1[0].1[0].1;
+    assert_refused(revised("leaftl", rest, |learned: &mut Learned| segment(learned).3 += 1), elsewhere);
+    assert_refused(
+        revised("leaftl", rest, |learned: &mut Learned| learned.1[0].1.clear()),
+        "no segment maps LPN",
+    );
+}
+
 #[test]
 fn a_log_block_that_is_not_what_it_says_is_refused() {
     let disordered = |(_, logs): &mut Hybrid| logs.iter_mut().for_each(|log| log.3 = true);

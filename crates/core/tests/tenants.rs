@@ -55,6 +55,21 @@ fn one_stream_is_none() {
     }
 }
 
+/// Regression: pages that were read ahead counted as the first stream's, and were in no figure where it sent no request.
+#[test]
+fn pages_read_ahead_are_those_of_the_stream_that_reads_on() {
+    let mut settings = small("page", 4);
+    settings.device.buffer.read_ahead = 4 * PAGE;
+    settings.workload.tenants = By::Stream;
+    let read = |at: u64| Record { stream: 3, ..pages(at * 1_000_000, Op::Read, PAGE, at, 1) };
+    let (report, _) = checked(&settings, (0..8).map(read).collect());
+    let (tenants, beside) =
+        (report.tenants.expect("there is one"), report.beside_tenants.expect("it is there"));
+    let [stream] = &tenants[..] else { panic!("{tenants:?}") };
+    assert_eq!((stream.name.as_str(), stream.flash.reads), ("3", report.flash.reads.total()));
+    assert!(stream.flash.reads > 8 && beside.reads == 0, "{stream:?}");
+}
+
 /// Two loads and the one trace that holds both are the same.
 #[test]
 fn tenants_by_table_and_by_stream_are_the_same() {

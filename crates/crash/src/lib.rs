@@ -66,7 +66,7 @@ pub struct Options {
 pub struct MeanAndMax {
     /// Sum.
     #[serde(skip)]
-    sum: u64,
+    sum: u128,
     /// Mean.
     pub mean: f64,
     /// Maximum.
@@ -75,7 +75,7 @@ pub struct MeanAndMax {
 
 impl MeanAndMax {
     fn add(&mut self, value: u64, count: u64) {
-        self.sum += value;
+        self.sum += u128::from(value);
         self.mean = self.sum as f64 / count as f64;
         self.max = self.max.max(value);
     }

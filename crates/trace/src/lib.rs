@@ -14,7 +14,7 @@
 //! 5. the first kept arrival becomes 0 (ftlab's own csv and parquet keep their stamps);
 //! 6. gaps between arrivals longer than `max_gap_ns` are shortened to it;
 //! 7. pass k of `repeat` starts k times (span + mean gap) later, so that the rate is kept;
-//! 8. times are divided by `speed` and rounded to the nearest nanosecond;
+//! 8. times are divided by `speed`, from the first one on, and rounded to the nearest nanosecond;
 //! 9. addresses beyond the capacity are refused, wrapped or packed (`out_of_range`).
 //!
 //! A trace of several devices (or files, in a fio log) gives each of them its own address range of [`DEVICE_STRIDE`]

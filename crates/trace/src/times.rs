@@ -63,6 +63,8 @@ pub(crate) struct Clock {
     /// Whether a gap begins only once all requests have completed.
     after_completions: bool,
     speed: f64,
+    /// The first time of all, from which on times are divided: a trace that begins later is the same trace.
+    origin_ns: Option<u64>,
     /// Number of stamps raised, in all passes.
     pub(crate) out_of_order: u64,
     /// When the current pass began.
@@ -92,6 +94,7 @@ impl Clock {
             max_gap_ns: options.max_gap_ns,
             after_completions: options.completions == Completions::Needed,
             speed: options.speed,
+            origin_ns: None,
             out_of_order: 0,
             pass_start_ns: 0,
             pass: None,
@@ -135,12 +138,16 @@ impl Clock {
         if self.speed == 1.0 {
             return Ok((time_ns, latency_ns));
         }
-        let arrival_ns = divided(time_ns, self.speed)?;
+        let (origin_ns, speed) = (*self.origin_ns.get_or_insert(time_ns), self.speed);
+        let faster = |time_ns: u64| {
+            divided(origin_ns, speed)?.checked_add(divided(time_ns - origin_ns, speed)?).ok_or(BEYOND)
+        };
+        let arrival_ns = faster(time_ns)?;
         if latency_ns == Record::UNKNOWN {
             return Ok((arrival_ns, latency_ns));
         }
         // Arrivals and completions stay in order.
-        let complete_ns = divided(time_ns.saturating_add(latency_ns), self.speed)?;
+        let complete_ns = faster(time_ns.saturating_add(latency_ns))?;
         Ok((arrival_ns, complete_ns - arrival_ns))
     }
 
@@ -242,6 +249,19 @@ mod tests {
         let mut slow = clock(Stamps::Own, |options| options.speed = 0.4);
         assert_eq!(arrivals(&mut slow, &[0, 1, 2]), [0, 3, 5]);
         assert!(slow.arrival(u64::MAX, Record::UNKNOWN).is_err());
+    }
+
+    /// Regression: times since 1970, which floats hold to 256 ns, were divided as a whole.
+    #[test]
+    fn a_trace_that_begins_later_has_the_same_gaps_at_any_speed() {
+        for start_ns in [1, 12_345_678_901, 1_764_000_000_000_000_000] {
+            let [mut now, mut later] = [0; 2].map(|_| clock(Stamps::Own, |options| options.speed = 1.5));
+            let stamps = [0, 10, 25, 1_000_007, 1_000_008];
+            let arrivals_now = arrivals(&mut now, &stamps);
+            let arrivals_later = arrivals(&mut later, &stamps.map(|stamp| start_ns + stamp));
+            let gaps = |times: &[u64]| times.iter().map(|time| time - times[0]).collect::<Vec<_>>();
+            assert_eq!(gaps(&arrivals_later), gaps(&arrivals_now), "from {start_ns}");
+        }
     }
 
     #[test]

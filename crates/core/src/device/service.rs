@@ -77,7 +77,8 @@ impl Spent {
     /// Adds time at one of the three for a read or a write.
     pub(super) fn add(&mut self, op: Op, at: impl FnOnce(&mut Spent) -> &mut u64, ns: u64) {
         if matches!(op, Op::Read | Op::Write) {
-            *at(self) += ns;
+            let spent = at(self);
+            *spent = spent.saturating_add(ns);
         }
     }
 }

@@ -268,6 +268,8 @@ faces! {
         /// # Errors
         /// A message, if the LPN resolves to a page that holds no version of it.
         fn version_on(self: &Self, lpn: u32, media: &Media) -> Result<Option<u64>, String>;
+        /// Turns the device read-only, or lets it be written once more, in blocks past their limit.
+        fn set_read_only(self: &mut Self, _read_only: bool, _work: &mut Work) = {};
     }
 
     /// Versions and invariants, for check mode.

@@ -58,7 +58,7 @@ pub struct Commands {
 /// What the write buffer did; pages are logical pages.
 #[derive(Clone, Debug, Serialize)]
 pub struct WriteBuffer {
-    /// Pages of reads that were answered from the buffer.
+    /// Pages of reads that were answered from the buffer, those of the host's padding included.
     pub hits: u64,
     /// Pages written that replaced a page in the buffer.
     pub coalesced: u64,

@@ -9,7 +9,7 @@ use crate::flash::{Cause, Work};
 pub struct Errors {
     /// Repetitions of page reads, each at a step of a read retry.
     pub retries: u64,
-    /// Page reads that were repeated.
+    /// Page reads that were repeated; a read that begins at the step it needs is not (`flash.retry`).
     pub retried_reads: u64,
     /// Page reads that no step corrected.
     pub failed_reads: u64,

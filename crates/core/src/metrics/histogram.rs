@@ -12,14 +12,48 @@ pub struct Histogram {
     bins: Box<[u64; BINS]>,
     count: u64,
     sum: u128,
-    squares: u128,
+    squares: Wide,
     min: u64,
     max: u64,
 }
 
 impl Default for Histogram {
     fn default() -> Self {
-        Histogram { bins: Box::new([0; BINS]), count: 0, sum: 0, squares: 0, min: u64::MAX, max: 0 }
+        let squares = Wide::default();
+        Histogram { bins: Box::new([0; BINS]), count: 0, sum: 0, squares, min: u64::MAX, max: 0 }
+    }
+}
+
+/// A sum of squares: those of a few hundred latencies of years no longer fit into 128 bits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wide {
+    high: u64,
+    low: u128,
+}
+
+impl Wide {
+    #[inline(always)]
+    fn add(&mut self, other: Wide) {
+        let (low, carry) = self.low.overflowing_add(other.low);
+        *self = Wide { high: self.high + other.high + u64::from(carry), low };
+    }
+
+    #[inline(always)]
+    fn add_square(&mut self, value: u64, count: u64) {
+        let square = u128::from(value) * u128::from(value);
+        let half = |part: u64| u128::from(part) * u128::from(count);
+        let (lower, upper) = (half(square as u64), half((square >> 64) as u64));
+        self.add(Wide { high: 0, low: lower });
+        self.add(Wide { high: (upper >> 64) as u64, low: upper << 64 });
+    }
+
+    /// Returns the sum, if it fits.
+    fn exact(self) -> Option<u128> {
+        (self.high == 0).then_some(self.low)
+    }
+
+    fn approximate(self) -> f64 {
+        self.high as f64 * 2f64.powi(128) + self.low as f64
     }
 }
 
@@ -53,7 +87,7 @@ impl Histogram {
         self.bins[bin_of(value) % BINS] += count;
         self.count += count;
         self.sum += u128::from(value) * u128::from(count);
-        self.squares += u128::from(value) * u128::from(value) * u128::from(count);
+        self.squares.add_square(value, count);
         // Both are rare, and a store is not free.
         if value < self.min && count > 0 {
             self.min = value;
@@ -70,7 +104,7 @@ impl Histogram {
         }
         self.count += other.count;
         self.sum += other.sum;
-        self.squares += other.squares;
+        self.squares.add(other.squares);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
     }
@@ -97,9 +131,10 @@ impl Histogram {
             return 0.0;
         }
         // n * sum(x^2) - sum(x)^2 in integers where it fits: no cancellation.
-        let variance = match (n.checked_mul(self.squares), self.sum.checked_mul(self.sum)) {
+        let scaled = self.squares.exact().and_then(|squares| squares.checked_mul(n));
+        let variance = match (scaled, self.sum.checked_mul(self.sum)) {
             (Some(scaled), Some(square)) => (scaled - square) as f64 / (n as f64 * n as f64),
-            _ => self.squares as f64 / n as f64 - self.mean() * self.mean(),
+            _ => self.squares.approximate() / n as f64 - self.mean() * self.mean(),
         };
         variance.max(0.0).sqrt()
     }
@@ -188,6 +223,23 @@ mod tests {
         histogram.add(3_500_000);
         assert_eq!(histogram.percentile(99.9).abs_diff(35_000) * 128 / 35_000, 0);
         assert!(histogram.percentile(99.95) > 3_400_000);
+    }
+
+    /// Regression: the sum of squares overflowed for latencies of years, which commands of a month each reach.
+    #[test]
+    fn squares_have_room_for_any_latencies() {
+        let (mut one_by_one, mut together) = (Histogram::default(), Histogram::default());
+        for value in [u64::MAX, u64::MAX / 3] {
+            (0..600).for_each(|_| one_by_one.add(value));
+            together.add_many(value, 600);
+        }
+        one_by_one.merge(&together.clone());
+        let (a, b) = (u64::MAX as f64, (u64::MAX / 3) as f64);
+        for (histogram, count) in [(one_by_one, 2400), (together, 1200)] {
+            assert_eq!(histogram.count(), count);
+            assert!((histogram.mean() / ((a + b) / 2.0) - 1.0).abs() < 1e-12);
+            assert!((histogram.stddev() / ((a - b) / 2.0) - 1.0).abs() < 1e-6, "{}", histogram.stddev());
+        }
     }
 
     #[test]

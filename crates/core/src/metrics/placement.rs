@@ -17,7 +17,7 @@ pub struct Placement {
 pub struct Front {
     /// Name of the front.
     pub name: String,
-    /// Pages that the host wrote to it, padding included.
+    /// Pages that the host wrote to it, padding included, whether they have been programmed or wait in a page buffer.
     pub written: u64,
     /// Pages that the device moved to it.
     pub moved: u64,

@@ -102,18 +102,25 @@ impl Power {
         Ok((ftl, recovery, elapsed_ns))
     }
 
-    /// Writes to flash what protected RAM holds.
+    /// Writes to flash what protected RAM holds. A device that has no spare block left does so too, before it refuses
+    /// anything: what was acknowledged is there.
     fn restore(&mut self, ftl: &mut Ftl, work: &mut Work) -> Result<(), String> {
         self.tape.issue(DESTAGED, 0, false);
+        let mut worn_out = ftl.is_read_only();
         for (lpn, trim) in self.kept.lost(ftl, &self.media)? {
+            ftl.set_read_only(false, work);
             let page = Pages { first: lpn, pages: 1, ..Pages::NONE };
             if trim {
                 ftl.trim(page, work)
             } else {
                 ftl.write(page, work)
             };
+            worn_out |= ftl.is_read_only();
         }
+        ftl.set_read_only(false, work);
         ftl.flush(work);
+        worn_out |= ftl.is_read_only();
+        ftl.set_read_only(worn_out, work);
         self.tape.take_events().1.iter().for_each(|event| self.kept.note(event));
         Ok(())
     }

@@ -46,9 +46,9 @@ impl Tenants {
     ) -> (Vec<Tenant>, TenantFlash) {
         let (mut rest, mut found) = (whole, Vec::new());
         for (stream, recorder) in (0u16..=u16::MAX).zip(&self.recorders) {
+            let Some(recorder) = recorder else { continue };
             let flash = of_stream(stream);
             rest = rest.since(flash);
-            let Some(recorder) = recorder else { continue };
             let name = self.names.get(usize::from(stream)).cloned().unwrap_or_else(|| stream.to_string());
             found.push(Tenant::new(name, recorder, (flash, whole), elapsed_ns, bins));
         }

@@ -1,5 +1,7 @@
 //! The steps in the device, by slot, and which of them wait for which.
 
+use std::collections::VecDeque;
+
 use crate::flash::{Cause, Label, Operation, Step};
 use crate::util::{NONE, memory};
 
@@ -54,8 +56,9 @@ pub(super) struct Steps {
     /// load it needs; as long as the last of these slots requires.
     wanted: Vec<[Reference; 2]>,
     free: Vec<u32>,
-    /// Loads in progress: the number of each, and the slot of its step.
-    loads: Vec<(u32, u32)>,
+    /// The slots of the loads in progress, by number from that of the first on; [`NONE`] for one that has ended.
+    loads: VecDeque<u32>,
+    first_load: u32,
     /// Slots of the steps being started, by index in their [`Work`](crate::flash::Work).
     started: Vec<u32>,
     /// Whether each LUN runs its steps in the order of emission.
@@ -72,7 +75,8 @@ impl Steps {
             steps: Vec::with_capacity(1 << 16),
             wanted: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
-            loads: Vec::with_capacity(1024),
+            loads: VecDeque::with_capacity(1024),
+            first_load: 0,
             started: Vec::with_capacity(1024),
             in_order: false,
         }
@@ -113,8 +117,8 @@ impl Steps {
         // Once a step is at the head of its LUN, the one before it in the LUN has finished.
         let sure = |at: u32| self.in_order && at != NONE && self.steps[at as usize].step.lun == step.lun;
         let after = if sure(after.0) { NO_STEP } else { after };
-        let needs = match self.loads.iter().find(|&&(number, _)| number == step.needs) {
-            Some(&(_, loading)) if step.needs != 0 => self.reference(loading),
+        let needs = match self.loads.get(self.load_at(step.needs)) {
+            Some(&loading) if step.needs != 0 && loading != NONE => self.reference(loading),
             _ => NO_STEP,
         };
         let waits = after.0 & needs.0 != NONE || step.settled != 0;
@@ -123,9 +127,37 @@ impl Steps {
             self.want(slot, [after, needs]);
         }
         if step.loads > 0 {
-            self.loads.push((step.loads, slot));
+            self.begin_load(step.loads, slot);
         }
         waits
+    }
+
+    /// Returns where the load of this number is in the list, if it is there.
+    #[inline]
+    fn load_at(&self, number: u32) -> usize {
+        number.wrapping_sub(self.first_load) as usize
+    }
+
+    /// Notes that others may wait for a load; numbers ascend.
+    fn begin_load(&mut self, number: u32, slot: u32) {
+        if self.loads.is_empty() {
+            self.first_load = number;
+        }
+        // Numbers may be left out.
+        while self.loads.len() < self.load_at(number) {
+            self.loads.push_back(NONE);
+        }
+        self.loads.push_back(slot);
+    }
+
+    #[inline(never)] // keeps the path of all other steps short
+    fn end_load(&mut self, number: u32) {
+        let at = self.load_at(number);
+        self.loads[at] = NONE;
+        while self.loads.front() == Some(&NONE) {
+            self.loads.pop_front();
+            self.first_load = self.first_load.wrapping_add(1);
+        }
     }
 
     /// Notes the steps that the one in a slot waits for.
@@ -180,12 +212,12 @@ impl Steps {
     pub fn finish(&mut self, slot: u32) -> &Queued {
         let queued = &mut self.steps[slot as usize];
         queued.version = queued.version.wrapping_add(1);
-        if queued.step.loads > 0 {
-            let at = self.loads.iter().position(|&(number, _)| number == queued.step.loads);
-            self.loads.swap_remove(at.expect("a load under way is listed"));
+        let loads = queued.step.loads;
+        if loads > 0 {
+            self.end_load(loads);
         }
         self.free.push(slot);
-        queued
+        &self.steps[slot as usize]
     }
 }
 
@@ -288,5 +320,27 @@ impl Kept {
         let label = self.labels[slot as usize];
         let suspended = false;
         self.spans.push(Span { lun: step.lun, label, owner: *owner, stage, suspended, begin_ns, end_ns });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: each step looked through all loads in progress, which took minutes where tens of thousands waited.
+    #[test]
+    fn loads_are_found_by_number() {
+        let mut steps = Steps::new();
+        let numbers: Vec<u32> = (u32::MAX - 150_000..=u32::MAX).chain(1..150_000).step_by(3).collect();
+        (0..).zip(&numbers).for_each(|(slot, &number)| steps.begin_load(number, slot));
+        for (slot, &number) in (0..).zip(&numbers) {
+            assert_eq!(steps.loads[steps.load_at(number)], slot);
+            assert_eq!(steps.loads.get(steps.load_at(number.wrapping_add(1))).unwrap_or(&NONE), &NONE);
+        }
+        for &number in numbers.iter().skip(1).step_by(2).chain(numbers.iter().step_by(2)) {
+            steps.end_load(number);
+            assert!(steps.loads.get(steps.load_at(number)).is_none_or(|&slot| slot == NONE));
+        }
+        assert!(steps.loads.is_empty());
     }
 }

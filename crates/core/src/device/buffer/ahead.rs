@@ -70,6 +70,7 @@ impl Ahead {
     /// Follows a read that has come; further pages may be wanted then.
     pub fn follow(&mut self, pages: Pages) {
         let end = pages.first + pages.pages;
+        let whose = Pages { stream: pages.stream, ..Pages::NONE };
         self.reads += 1;
         let continued = |stream: &&mut Stream| stream.read > 0 && stream.next == pages.first;
         let Some(stream) = self.streams.iter_mut().find(continued) else {
@@ -80,7 +81,7 @@ impl Ahead {
         (stream.next, stream.read, stream.until) = (end, self.reads, stream.until.max(end));
         let until = end.saturating_add(self.reach).min(self.end);
         if until >= stream.until + self.unit.min(self.reach) || (until == self.end && until > stream.until) {
-            self.wanted.push_back(Pages { first: stream.until, pages: until - stream.until, ..Pages::NONE });
+            self.wanted.push_back(Pages { first: stream.until, pages: until - stream.until, ..whose });
             stream.until = until;
         }
     }
@@ -100,13 +101,14 @@ impl Ahead {
                 self.wanted.pop_front();
                 continue;
             }
-            *wanted = Pages { first: first + pages, pages: left.end - first - pages, ..Pages::NONE };
+            let whose = *wanted;
+            *wanted = Pages { first: first + pages, pages: left.end - first - pages, ..whose };
             for lpn in first..first + pages {
                 let id = self.pages.insert(lpn, Page::default());
                 self.pages.push_head(&mut self.order, id);
             }
             self.shrink(awaited);
-            return Some(Pages { first, pages, ..Pages::NONE });
+            return Some(Pages { first, pages, ..whose });
         }
     }
 

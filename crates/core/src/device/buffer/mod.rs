@@ -291,7 +291,7 @@ impl Buffer {
                 return;
             }
             self.waiting.pop_front();
-            self.stats.wait_ns += now_ns - since_ns;
+            self.stats.wait_ns = self.stats.wait_ns.saturating_add(now_ns - since_ns);
             self.leaving.push_back((id, Taken::Answered));
         }
     }

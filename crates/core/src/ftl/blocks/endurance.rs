@@ -232,9 +232,11 @@ impl BlockPool {
         (0..self.count() / self.blocks_per_lun()).for_each(|lun| self.raise_floor(lun, cycles));
     }
 
-    /// Counts as if a LUN had needed a spare block and had none.
-    pub(crate) fn give_out(&mut self) {
-        self.lives_mut().exhausted = true;
+    /// Sets whether a LUN counts as one that has needed a spare block and had none.
+    pub(crate) fn set_exhausted(&mut self, exhausted: bool) {
+        if self.is_exhausted() != exhausted {
+            self.lives_mut().exhausted = exhausted;
+        }
     }
 
     /// Whether a LUN has needed a spare block and had none.

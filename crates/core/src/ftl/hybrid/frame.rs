@@ -238,7 +238,7 @@ impl<L: Logs> Serve for Hybrid<L> {
     }
 
     fn give_out(&mut self) -> bool {
-        self.store.pool.give_out();
+        self.store.pool.set_exhausted(true);
         true
     }
 

@@ -84,7 +84,8 @@ pub trait Translation: Sized {
         false
     }
 
-    /// Checks, in check mode, what the cache itself has of where an LPN is; `slot` is the truth ([`crate::util::NONE`]: nowhere).
+    /// Checks, in check mode and in a loaded state, what the cache itself has of where an LPN is; `slot` is the truth
+    /// ([`crate::util::NONE`]: nowhere).
     fn verify(&self, _lpn: u32, _slot: u32) -> Result<(), String> {
         Ok(())
     }

@@ -225,6 +225,9 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
         let PageMapped { slots, pages, translation, .. } = &mut ftl;
         translation.load(pages, from)?;
         pages.agree(slots, &|lpn, pages| translation.dirty(lpn, pages))?;
+        for (lpn, slot) in slots.mapped().filter(|(lpn, _)| *lpn < pages.lpns()) {
+            translation.verify(lpn, slot).map_err(Damage::Corrupt)?;
+        }
         Ok(ftl)
     }
 

@@ -103,6 +103,12 @@ impl<T: Translation> Survive for PageMapped<T> {
             .map(Some)
             .ok_or_else(|| format!("LPN {lpn} maps to slot {slot}, which does not hold it on flash"))
     }
+
+    fn set_read_only(&mut self, read_only: bool, work: &mut Work) {
+        self.pool.set_exhausted(read_only);
+        self.read_only &= read_only;
+        self.look_for_exhaustion(work);
+    }
 }
 
 /// Replaces the versions of user data with what is known without their spare areas: the entries of the translation

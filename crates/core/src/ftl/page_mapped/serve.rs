@@ -205,7 +205,7 @@ impl<T: Translation> Serve for PageMapped<T> {
     }
 
     fn give_out(&mut self) -> bool {
-        self.pool.give_out();
+        self.pool.set_exhausted(true);
         true
     }
 
