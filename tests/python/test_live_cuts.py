@@ -148,7 +148,8 @@ def drawn(draw: random.Random) -> list[str]:
     """
     keys = {**choices(), "ftl.over_provisioning": ["25%", "50%"], "device.queue_depth": ["1", "4", "32"]}
     while True:
-        given: dict[str, str] = {}
+        # Fewer log blocks are too few for a hybrid FTL of this size.
+        given = {"ftl.log_blocks": "15%"}
         for key in ["ftl.kind", *draw.sample(list(keys), 12), *BUFFERED]:
             more = {**given, key: draw.choice(BUFFERED.get(key) or keys[key])}
             with suppress(ftlab.UserError):

@@ -327,6 +327,9 @@ fn endure_device(resolved: &Resolved, name: &str, seed: u64, time: Time, cycles:
 fn judge(number: u64, keys: &[Key], folder: &Path) -> Option<String> {
     let mut draw = Xoshiro256PlusPlus::seed_from_u64(number);
     let mut grown = grown(&mut draw, keys);
+    // Fewer log blocks are too few for most hybrid FTLs.
+    let kind = ftl::choices()[draw.random_range(0..ftl::choices().len())].name;
+    grown.try_set(vec![of_text("ftl.kind", kind), of_text("ftl.log_blocks", "15%")]);
     for (key, choices) in BUFFERED {
         grown.try_set(vec![of_text(key, choices.choose(&mut draw).unwrap())]);
     }
