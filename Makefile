@@ -200,9 +200,10 @@ soak-ends: $(VENV)/.built
 soak-live: $(VENV)/.built
 	FTLAB_CAMPAIGN=100000 cargo test --locked --package ftlab-live --test hostile -- --nocapture --test-threads 1
 	FTLAB_CAMPAIGN=20 $(BIN)/python -m pytest -q -s tests/python/test_live_files.py tests/python/test_live.py
-	FTLAB_CUTS=1000 cargo test --locked --package ftlab-live --test cuts -- --nocapture
+	FTLAB_CUTS=1000 cargo test --locked --package ftlab-live --test cuts -- --nocapture --skip random_devices
+	FTLAB_CAMPAIGN=2000 cargo test --locked --package ftlab-live --test cuts random_devices -- --nocapture
 	FTLAB_CAMPAIGN=1000 $(BIN)/python -m pytest -q -s tests/python/test_live_cuts.py -k 'outlasts or programs or renamed'
-	FTLAB_CAMPAIGN=100 $(BIN)/python -m pytest -q -s tests/python/test_live_cuts.py -k ext4
+	FTLAB_CAMPAIGN=100 $(BIN)/python -m pytest -q -s tests/python/test_live_cuts.py -k 'ext4 or random_devices'
 	FTLAB_CAMPAIGN=1000 $(BIN)/python -m pytest -q -s tests/python/test_live_lost.py
 
 # Boots a Debian kernel in a guest and records its schedulers; says what is missing, and then does nothing. Downloads stay

@@ -254,7 +254,9 @@ def write_by_rename(path: Path, data: bytes) -> None:
     """Writes a file that appears completely or not at all."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_bytes(data)
+        # The name can be guessed, and root writes here: a link of that name is not followed.
+        with temporary.open("xb") as file:
+            file.write(data)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -464,6 +464,20 @@ def test_a_trace_larger_than_what_is_free(tmp_path: Path) -> None:
     assert "free on worker tcp://w" in said
 
 
+def test_a_piece_of_a_trace_goes_through_no_link(tmp_path: Path) -> None:
+    """Regression: a link under the name of an unfinished trace was followed."""
+
+    class Worker:
+        local_directory = str(tmp_path)
+        address = "tcp://w"
+
+    folder = tmp_path / "ftlab-traces" / ("0" * 64)
+    folder.mkdir(parents=True)
+    (folder / "b.csv.part").symlink_to(tmp_path / "victim")
+    said = worker.receive(worker.Trace("/a/b.csv", 2, "0" * 64), 0, b"x", dask_worker=Worker)
+    assert said is not None and not (tmp_path / "victim").exists()
+
+
 def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UserError, match=r"pip install 'ftlab\[dask\]'"):

@@ -63,6 +63,23 @@ def test_copies_come_back_and_holes_are_known(tmp_path: Path) -> None:
         assert told[0]["can_multi_conn"] and told[0]["can_fua"] and not told[0]["is_read_only"]
 
 
+def test_what_qemu_writes_is_there(tmp_path: Path) -> None:
+    """Writes, zeroes, discards and reads back with qemu-io, or with the program that ``FTLAB_QEMU_IO`` names.
+
+    Regression: from 10.0 on qemu asks for extended headers, and sends the data of a write without the flag
+    that announces them; the write failed with "Invalid argument".
+    """
+    qemu = os.environ.get("FTLAB_QEMU_IO", "qemu-io")
+    need(qemu)
+    with served(tmp_path, *DEVICES["page"], "--time", "free") as device:
+        steps = ["write -P 97 4096 512", "write -f -P 98 8192 65536", "write -z -u 12288 8192", "flush"]
+        steps += ["discard 40960 8192", "read -P 97 4096 512", "read -P 98 8192 4096", "read -P 0 12288 8192"]
+        steps += ["read -P 0 40960 8192", "read -P 98 49152 4096", "read -P 0 4608 3584"]
+        words = [word for step in steps for word in ("-c", step)]
+        told = device.client(qemu, "-f", "raw", "-d", "unmap", *words, device.uri)
+        assert "failed" not in told and told.count("ops; ") == len(steps) - 1, told
+
+
 def test_trims_zeroes_and_flushes(tmp_path: Path) -> None:
     """A trim covers only whole pages, writing zeroes covers every byte, and these as well as flushes reach
     the simulation.

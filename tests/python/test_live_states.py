@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 import threading
 from pathlib import Path
 from typing import Any
@@ -88,3 +89,28 @@ def test_a_write_that_failed_is_not_acknowledged(tmp_path: Path) -> None:
         cut = lost.Cut(tmp_path / "nand")
         assert [(lost["acknowledged"], lost["failed"]) for lost in cut.lost()] == [(not failed, failed)]
         assert f"  #1 write of 512 B at 0{told}\n" in cut.told()
+
+
+def test_a_loss_that_the_device_did_not_cause_is_told(tmp_path: Path) -> None:
+    """Regression: of a program that never flushes, the report said "0 of 1 unflushed writes"."""
+    write = {"number": 1, "op": "write", "offset": 0, "length": 512, "end_ns": 10, "persists": "1"}
+    for writes in ([], [write]):
+        head = {"time_ns": 40, "writes": writes, "recent": []}
+        (tmp_path / "nand.cut").write_bytes(json.dumps(head).encode() + b"\n")
+        told = lost.Cut(tmp_path / "nand").told()
+        assert told.startswith(
+            "lost: nothing that had reached the device. What the check misses was still in RAM"
+        )
+
+
+def test_what_persists_is_written_through_no_link(tmp_path: Path) -> None:
+    """Regression: a link in the place of the file of a cut was followed."""
+    write = {"number": 1, "op": "write", "offset": 0, "length": 512, "end_ns": 10, "persists": "1"}
+    head = json.dumps({"time_ns": 40, "writes": [write], "recent": []}).encode() + b"\n"
+    (tmp_path / "victim").write_bytes(head)
+    (tmp_path / "nand.cut").symlink_to("victim")
+    lost.Cut(tmp_path / "nand").choose(("0",))
+    assert (tmp_path / "victim").read_bytes() == head
+    assert lost.Cut(tmp_path / "nand").state() == ("0",)
+    found = (tmp_path / "nand.cut").lstat()
+    assert stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) == 0o600

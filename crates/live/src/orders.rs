@@ -3,13 +3,12 @@
 //! `save PATH` saves the state; `fail read|write LBA...` makes logical blocks fail, `fail none` none; `slow FACTOR`,
 //! `age HOURS`, `wear CYCLES` and `readonly` are [`Outside`].
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ftlab_core::sim::Outside;
-use ftlab_trace::atomic::{OutputError, OutputFile};
 use serde_json::{Value, json};
 
 use crate::engine::Engine;
@@ -117,12 +116,7 @@ fn save(shared: &Shared, path: &str) -> Result<(), String> {
         }
         std::thread::sleep(LOOK);
     };
-    let write = || {
-        let mut file = OutputFile::create(path)?;
-        file.write_all(&state).map_err(|error| OutputError::new(path, error))?;
-        file.finish()
-    };
-    write().map_err(|error: OutputError| error.to_string())
+    ftlab_trace::atomic::write(path, &state).map_err(|error| error.to_string())
 }
 
 /// Whether a file holds a saved state, or nothing: only such a one is replaced.

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use ftlab_core::workload::Record;
 use ftlab_trace::TOLD;
-use ftlab_trace::atomic::{OutputError, OutputFile};
+use ftlab_trace::atomic::{NEW, OutputError, OutputFile};
 
 use crate::LiveError;
 
@@ -286,7 +286,12 @@ impl Files {
 
     /// Begins the next file.
     fn next(&mut self) -> Result<(), OutputError> {
-        let mut out = OutputFile::create(&self.name(self.number + 1))?;
+        let name = self.name(self.number + 1);
+        // A numbered name is ftlab's own.
+        let mut out = match self.rotate {
+            Some(_) => OutputFile::replace(&name, NEW)?,
+            None => OutputFile::create(&name)?,
+        };
         out.write_all(self.header.as_bytes()).map_err(|error| self.fail(error))?;
         self.number += 1;
         self.bytes = self.header.len() as u64;

@@ -45,6 +45,10 @@ fn a_recording_goes_on_in_numbered_files() {
     assert!(again.contains("a.0001.csv: exists"), "{again}");
     // However small the files are to be, each has a request.
     assert_eq!(record(&folder.join("b.csv"), 5, Some(1)).files, 5);
+    // The numbered names are nothing that the user has named: a link there is replaced, not followed.
+    std::os::unix::fs::symlink(folder.join("victim"), folder.join("c.0003.csv")).unwrap();
+    assert_eq!(record(&folder.join("c.csv"), 5, Some(1)).files, 5);
+    assert!(!folder.join("victim").exists() && folder.join("c.0003.csv").is_file());
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

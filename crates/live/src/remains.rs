@@ -5,12 +5,11 @@
 //! of a cut", has the format. `persists` may be edited: the device takes up the file when it is opened next, and
 //! removes it.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ftlab_core::workload::Op;
+use ftlab_trace::atomic::{OutputError, OutputFile, reason};
 use serde::{Deserialize, Serialize};
 
 use crate::unflushed::{self, Bytes, SECTOR, Sector, Unflushed, Write};
@@ -83,7 +82,7 @@ pub fn leave(
     (media, number): (&Path, u64),
     unflushed: &Unflushed,
     (time_ns, seed): (u64, u64),
-) -> io::Result<()> {
+) -> Result<(), OutputError> {
     let mut sectors: Vec<(&u64, &Sector)> = unflushed.sectors.iter().collect();
     sectors.sort_unstable_by_key(|(number, _)| **number);
     let described = |write: &Write| Described {
@@ -115,21 +114,12 @@ pub fn leave(
         writes: unflushed.writes.iter().map(described).collect(),
         recent: unflushed.recent.iter().map(event).collect(),
     };
-    let mut bytes = serde_json::to_vec(&head)?;
+    let mut bytes = serde_json::to_vec(&head).expect("plain data are JSON");
     bytes.push(b'\n');
     sectors.iter().for_each(|(_, sector)| bytes.extend_from_slice(&sector.bytes[..]));
     unflushed.writes.iter().for_each(|write| bytes.extend_from_slice(&write.data));
-    let path = beside(media);
-    let mut part = path.clone().into_os_string();
-    part.push(".part");
-    let write = || {
-        // Only the owner may read the media file, and this has the same data.
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&part, &path)
-    };
-    write().inspect_err(|_| _ = std::fs::remove_file(&part))
+    // Only the owner may read the media file, and this has the same data.
+    OutputFile::replace(&beside(media), 0o600)?.complete_with(&bytes)
 }
 
 /// Reads the file of a media file whose last program or erase has this number; returns what each sector holds, in
@@ -141,7 +131,7 @@ pub fn read(media: &Path, last: u64) -> Result<Option<Vec<(u64, Sector)>>, Strin
     let bytes = match std::fs::read(beside(media)) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("cannot read: {}", ftlab_trace::atomic::reason(&error))),
+        Err(error) => return Err(format!("cannot read: {}", reason(&error))),
     };
     parse(&bytes, last).map(Some)
 }
@@ -196,5 +186,26 @@ mod tests {
         let head = b"{\"version\":1,\"number\":5,\"seed\":0,\"time_ns\":0,\"sectors\":[],\"writes\":[]}\n";
         assert!(parse(head, 4).is_err_and(|why| why.starts_with("of a later cut")));
         assert!([5, 6].iter().all(|&last| parse(head, last).is_ok_and(|sectors| sectors.is_empty())));
+    }
+
+    /// Regression: a link planted under the name that the file has until it is complete was followed, and the file of a
+    /// stranger overwritten.
+    #[test]
+    fn what_a_cut_leaves_goes_through_no_link() {
+        let folder = std::env::temp_dir().join(format!("ftlab-remains-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let (media, victim) = (folder.join("m"), folder.join("victim"));
+        std::fs::write(&victim, "theirs").unwrap();
+        for name in ["m.cut", "m.cut.part"] {
+            std::os::unix::fs::symlink(&victim, folder.join(name)).unwrap();
+        }
+        leave((&media, 5), &Unflushed::new(512), (0, 0)).unwrap();
+        assert_eq!(std::fs::read(&victim).unwrap(), b"theirs");
+        let meta = std::fs::symlink_metadata(beside(&media)).unwrap();
+        assert!(
+            meta.is_file() && std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o777 == 0o600
+        );
+        assert!(read(&media, 5).unwrap().is_some_and(|sectors| sectors.is_empty()));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

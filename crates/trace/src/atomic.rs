@@ -3,9 +3,15 @@
 pub use crate::lines::reason;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Permissions of a new file, before the user's mask.
+pub const NEW: u32 = 0o666;
+/// Bytes that are buffered.
+const BUFFER: usize = 64 << 10;
 
 /// Files being written next to their targets; a process that is killed leaves them behind.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -68,7 +74,7 @@ impl OutputFile {
                 // A read-only target is refused rather than replaced; a link keeps pointing to its target.
                 OpenOptions::new().write(true).open(path).map_err(fail)?;
                 let target = path.canonicalize().map_err(fail)?;
-                let (file, beside) = create_beside(&target).map_err(fail)?;
+                let (file, beside) = create_beside(&target, NEW).map_err(fail)?;
                 let kept = file.set_permissions(meta.permissions());
                 if let Err(error) = kept {
                     let _ = std::fs::remove_file(&beside);
@@ -85,12 +91,32 @@ impl OutputFile {
                     Ok(link) => path.parent().unwrap_or(Path::new("")).join(link),
                     Err(_) => path.to_owned(),
                 };
-                let (file, beside) = create_beside(&target).map_err(fail)?;
+                let (file, beside) = create_beside(&target, NEW).map_err(fail)?;
                 (file, Some((beside, target)))
             }
             Err(error) => return Err(fail(error)),
         };
-        Ok(OutputFile { path: path.to_owned(), rename, file: BufWriter::with_capacity(64 << 10, file) })
+        Ok(OutputFile { path: path.to_owned(), rename, file: BufWriter::with_capacity(BUFFER, file) })
+    }
+
+    /// Starts an output whose name ftlab makes of another, with the permissions `mode`. Whatever has that name is
+    /// replaced: a link too, since its target is nothing that the user has named.
+    ///
+    /// # Errors
+    /// If a file cannot be created in its folder.
+    pub fn replace(path: &Path, mode: u32) -> Result<OutputFile, OutputError> {
+        let (file, beside) = create_beside(path, mode).map_err(|error| OutputError::new(path, error))?;
+        let rename = Some((beside, path.to_owned()));
+        Ok(OutputFile { path: path.to_owned(), rename, file: BufWriter::with_capacity(BUFFER, file) })
+    }
+
+    /// Writes `bytes` as the rest of the file, and finishes it.
+    ///
+    /// # Errors
+    /// If writing or moving fails; the target is then as it was.
+    pub fn complete_with(mut self, bytes: &[u8]) -> Result<(), OutputError> {
+        self.write_all(bytes).map_err(|error| OutputError::new(&self.path, error))?;
+        self.finish()
     }
 
     /// Writes what is buffered, and moves the file to its place.
@@ -148,12 +174,10 @@ impl Drop for OutputFile {
 /// # Errors
 /// Those of [`OutputFile::create`] and [`OutputFile::finish`].
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
-    let mut file = OutputFile::create(path)?;
-    file.write_all(bytes).map_err(|error| OutputError::new(path, error))?;
-    file.finish()
+    OutputFile::create(path)?.complete_with(bytes)
 }
 
-fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
+fn create_beside(target: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     loop {
@@ -163,7 +187,7 @@ fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
         beside.push(format!(".{}-{serial}.part", std::process::id()));
         let beside = target.with_file_name(beside);
         unfinished().push(beside.clone());
-        match OpenOptions::new().write(true).create_new(true).open(&beside) {
+        match OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside) {
             Ok(file) => return Ok((file, beside)),
             Err(error) => {
                 forget(&beside);

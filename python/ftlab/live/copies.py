@@ -31,7 +31,7 @@ def copy(pristine: Path, at: Path) -> None:
     for path in at.rglob("*") if os.geteuid() == 0 else ():
         found = (pristine / path.relative_to(at)).lstat()
         os.chown(path, found.st_uid, found.st_gid, follow_symlinks=False)
-    with (pristine / "nand").open("rb") as source, (at / "nand").open("wb") as target:
+    with (pristine / "nand").open("rb") as source, (at / "nand").open("xb") as target:
         end = os.fstat(source.fileno()).st_size
         target.truncate(end)
         place = 0

@@ -22,6 +22,7 @@ from ftlab import _core
 from ftlab._core import UserError
 from ftlab.live.copies import copy
 from ftlab.live.lost import Cut
+from ftlab.outputs import Output
 
 if TYPE_CHECKING:
     from ftlab._core import Config, LiveServer
@@ -292,7 +293,7 @@ class Campaign:
             return
         copy(kept, self._keep / "image")
         text = f"exit status {failure.status}\n{failure.text}\n\n{failure.told}\n"
-        (self._keep / "explanation.txt").write_text(text, encoding="utf-8")
+        Output("--keep", self._keep / "explanation.txt", links=False).write(text.encode())
 
     def judge(self, at: Path, recovery: list[int] | None = None) -> tuple[int, str] | None:
         """Starts the device again and runs the check; if that fails, returns its exit status and output."""

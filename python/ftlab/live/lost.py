@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ftlab.outputs import beside
 from ftlab.units import count, duration, size
 
 SUFFIX = ".cut"
@@ -51,7 +52,11 @@ class Cut:
         """Decides what persists."""
         for write, persists in zip(self.writes, state, strict=True):
             write["persists"] = persists
-        self._path.write_bytes(json.dumps(self._head).encode() + b"\n" + self._data)
+        with beside(self._path) as unfinished:
+            # Only the owner may read the data of the device.
+            unfinished.chmod(0o600)
+            unfinished.write_bytes(json.dumps(self._head).encode() + b"\n" + self._data)
+            unfinished.replace(self._path)
 
     def state(self) -> State:
         """Returns what persists."""
@@ -104,6 +109,11 @@ class Cut:
         """Returns what was lost, and the requests of the last second, as text."""
         lost = self.lost()
         lines = [f"lost: {count(len(lost))} of {count(len(self.writes))} unflushed writes and trims"]
+        if not lost:
+            lines = [
+                "lost: nothing that had reached the device. What the check misses was still in RAM: in the"
+                " page cache, or in the program"
+            ]
         for write in lost[:MOST_SHOWN]:
             part = (
                 ""

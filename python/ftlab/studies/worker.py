@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from ftlab import policies
 from ftlab._core import InternalError, UserError
 from ftlab.configs import Override, load_text
+from ftlab.outputs import no_links
 from ftlab.studies.executor import Budget, estimated_bytes, free_memory, worker_name
 from ftlab.studies.measure import measure
 from ftlab.studies.plan import engine
@@ -178,7 +179,8 @@ def receive(trace: Trace, place: int, piece: bytes, dask_worker: Any = None) -> 
                 f"{trace.path}: {trace.size:,} B are more than the {free:,} B free on worker"
                 f" {dask_worker.address}"
             )
-        with unfinished.open("r+b" if place else "wb") as file:
+        # pathlib knows no opener.
+        with open(unfinished, "r+b" if place else "wb", opener=no_links) as file:
             file.seek(place)
             file.write(piece)
         if place + len(piece) == trace.size:

@@ -99,7 +99,7 @@ impl Engine {
         unflushed.draw(&mut stream(supply.seed, "unflushed"));
         let media = (supply.nand.path(), supply.nand.last());
         if let Err(error) = remains::leave(media, &unflushed, (cut.time_ns, supply.seed)) {
-            supply.fail(&error);
+            supply.fail(error.io_error());
         }
     }
 

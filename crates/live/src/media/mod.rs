@@ -309,6 +309,7 @@ fn write_anew(
     let mut blocks = vec![BlockRecord::default(); shape.blocks as usize];
     let mut nand = Nand { file, path: path.into(), shape, blocks: Vec::new(), number: 0, buffer: Vec::new() };
     let empty = Payload::new(0, 1);
+    let mut last = 0;
     for (block, known) in (0..).zip(&mut blocks) {
         known.erases = power.media.erases(block);
         if known.erases > 0 {
@@ -319,11 +320,12 @@ fn write_anew(
             let stuff: Vec<Stuff> = spares.iter().map(|spare| says.of(&power.tape, *kind, *spare)).collect();
             nand.number = number - 1;
             nand.program(u64::from(page), *kind, spares, &stuff, &empty)?;
+            last = last.max(*number);
         }
     }
     nand.leave(Left::default())?;
     nand.file.write_all_at(&head, 0)?;
-    Ok((nand.file, blocks, shape.pages()))
+    Ok((nand.file, blocks, last))
 }
 
 /// The contents of translation pages and pages of trims: for each page, the newest version that was put on flash.

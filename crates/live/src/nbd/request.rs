@@ -1,4 +1,7 @@
 //! Requests of the transmission phase.
+//!
+//! Interpretation: with extended headers the data of a write follow also where its flag does not say so. The protocol asks
+//! clients for the flag; qemu from 10.0 leaves it out (seen with 10.0.13), and nbdkit serves it.
 
 use super::reply::Form;
 use super::{MAX_PAYLOAD, u16_at, u32_at, u64_at};
@@ -129,12 +132,14 @@ pub fn parse(bytes: &[u8], form: Form) -> Parsed {
     let length = if extended { u64_at(bytes, 24) } else { u64::from(u32_at(bytes, 24)) };
     let mut payload = command == Command::Write;
     if extended {
-        // Data may follow any command; only a write has some, and always does.
-        payload = flags & Flags::PAYLOAD != 0;
-        flags &= !Flags::PAYLOAD;
-        if payload != (command == Command::Write) && command != Command::Disconnect {
-            command = Command::Unknown(number);
+        // Behind another command the flag says that there are data, which no command here takes.
+        if flags & Flags::PAYLOAD != 0 && !payload {
+            payload = true;
+            if command != Command::Disconnect {
+                command = Command::Unknown(number);
+            }
         }
+        flags &= !Flags::PAYLOAD;
     }
     // After data that is too long, it cannot be distinguished from what follows.
     if payload && length > u64::from(MAX_PAYLOAD) {

@@ -69,13 +69,14 @@ pub fn session(random: &mut Xoshiro256PlusPlus) -> Vec<Vec<u8>> {
             parts.push(request(flags, command, cookie, offset, length, &data));
             continue;
         }
-        // Now and then data follows another command, or a write has none.
+        // Now and then data follows another command, or a write has no flag for its data.
         let payload = if (command == 1) != random.random_bool(0.05) { PAYLOAD } else { 0 };
-        let data = vec![cookie as u8; if payload > 0 { length.min(1 << 20) as usize } else { 0 }];
+        let follows = command == 1 || payload > 0;
+        let data = vec![cookie as u8; if follows { length.min(1 << 20) as usize } else { 0 }];
         let long = match random.random_range(0..20) {
-            0 if payload == 0 => u64::MAX - offset,
-            1 if payload == 0 => 1 << 33,
-            _ if payload > 0 => data.len() as u64,
+            0 if !follows => u64::MAX - offset,
+            1 if !follows => 1 << 33,
+            _ if follows => data.len() as u64,
             _ => length.into(),
         };
         parts.push(extended(flags | payload, command, cookie, offset, long, &data));

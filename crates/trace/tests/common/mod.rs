@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 pub mod campaign;
+pub mod drawn;
 pub mod seeds;
 
 use ftlab_core::workload::{Record, Source, SourceError, SourceSummary};
