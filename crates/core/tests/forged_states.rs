@@ -367,7 +367,9 @@ fn a_segment_that_puts_a_page_elsewhere_is_refused() {
     type Segment = ([u64; 4], u32, u32, u32, u16);
     type Learned = (Vec<u32>, Vec<(u32, Vec<(u32, Segment)>)>);
     let (elsewhere, rest) = ("a segment puts LPN", CACHE + 1);
-    let segment = |learned: &mut Learned| &mut learned.1[0].1[0].1;
+    fn segment(learned: &mut Learned) -> &mut Segment {
+        &mut learned.1[0].1[0].1
+    }
     assert_refused(revised("leaftl", rest, |learned: &mut Learned| segment(learned).3 += 1), elsewhere);
     assert_refused(
         revised("leaftl", rest, |learned: &mut Learned| learned.1[0].1.clear()),
