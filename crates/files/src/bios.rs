@@ -6,7 +6,7 @@ use crate::cache::PAGE;
 use crate::clients::FileOp;
 use crate::fs::Tid;
 use ftlab_core::host::VersionOf;
-use ftlab_core::request::Request;
+use ftlab_core::request::{Asks, Request};
 use ftlab_core::util::NONE;
 use ftlab_core::workload::Op;
 
@@ -69,6 +69,11 @@ impl FileHost {
         let pages = self.paging.pages(bio.op, bio.offset, bio.offset + bio.size);
         let mut request = Request::new(self.arrived, bio.submitted_ns, bio.op, bio.offset, bio.size, pages);
         request.tag = id;
+        if let For::Direct(direct) = bio.purpose
+            && matches!(self.directs[direct].op, FileOp::WriteThrough { .. })
+        {
+            request.mark.asks = Asks::Fua;
+        }
         request
     }
 

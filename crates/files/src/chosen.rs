@@ -1,7 +1,7 @@
 //! The clients that the settings name, and whether their files fit.
 
 use super::settings::Settings;
-use crate::clients::fio::{self, Extent, Job};
+use crate::clients::fio::{self, Extent, Job, Mix};
 use crate::clients::{Clients, Kind, Parameters};
 use ftlab_core::config::Contradiction;
 use ftlab_core::config::units::BYTES;
@@ -22,6 +22,13 @@ impl Clients {
         let files = (0..).zip(&places).filter(|(worker, place)| place.owner == *worker);
         let needed: u128 = files.map(|(_, place)| u128::from(place.file)).sum();
         if let Some(free) = settings.data_bytes(user_bytes) {
+            if let Some(job) = jobs.iter().find(|job| matches!(job.mix, Mix::Trims | Mix::TrimWrites)) {
+                return Err(format!(
+                    "job \"{}\" trims, which fio does on drives only, not in a file system; leave out \
+                     host.page_cache",
+                    job.name
+                ));
+            }
             let share = |extent| matches!(extent, Extent::Percent(_));
             if let Some(job) = jobs.iter().find(|job| share(job.size) || share(job.offset)) {
                 return Err(format!(

@@ -75,7 +75,7 @@ enum Blocked {
     Throttled,
     /// The client waits for the commit of this transaction.
     Commit(Tid),
-    /// The client waits for a flush of the device that it asked for.
+    /// The client waits for a flush of the device, or a trim, that it asked for.
     Flush,
     /// The client waits for one of its direct requests.
     Await,

@@ -13,6 +13,9 @@ use ftlab_core::workload::{Op, SourceError};
 /// 64 bits.
 const LATEST_NS: u64 = u64::MAX / 2;
 
+/// Host time of an operation through the page cache, ns, unless the user says otherwise.
+const OPERATION_NS: u64 = 10_000;
+
 /// An operation in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Active {
@@ -74,10 +77,12 @@ impl FileHost {
         Ok(())
     }
 
-    /// Returns the host time that an operation takes.
+    /// Returns the host time that an operation takes which the client waits for.
     fn cost_ns(&self, op: FileOp) -> u64 {
         let [read, written] = op.bytes();
-        self.config.operation_ns + ((read + written) * self.config.copy_ps + 500) / 1000
+        let past = matches!(op, FileOp::Trim { .. }) || !self.fs.has_metadata();
+        let operation_ns = self.config.operation_ns.unwrap_or(if past { 0 } else { OPERATION_NS });
+        operation_ns + ((read + written) * self.config.copy_ps + 500) / 1000
     }
 
     /// Returns a client's operation in progress.
@@ -88,7 +93,7 @@ impl FileHost {
     fn end_operation(&mut self, client: u32) {
         let active = self.clients[client as usize].active.take().expect("one is ending");
         self.stats.operation(&active.op, active.begun_ns, self.now_ns);
-        if let (Some(check), FileOp::Fsync(file)) = (&mut self.check, active.op) {
+        if let (Some(check), FileOp::Fsync(file) | FileOp::Fdatasync(file)) = (&mut self.check, active.op) {
             let inode = self.clients[client as usize].files[file as usize];
             check.synced(inode, active.mark);
         }
@@ -110,9 +115,10 @@ impl FileHost {
                 return Ok(true);
             }
             Step::Start(op) => {
+                state.outstanding += 1;
                 self.start_direct(client, op);
-                // Submitting the request takes host time.
-                self.pause(client, self.config.operation_ns)?;
+                // Submitting the request takes host time, if the user says so.
+                self.pause(client, self.config.operation_ns.unwrap_or(0))?;
             }
             Step::Await => {
                 assert!(state.outstanding > 0, "a client waits for nothing");
@@ -187,7 +193,16 @@ impl FileHost {
             FileOp::Write { file, offset, size } => {
                 return self.write(client, self.inode(client, file), offset + size);
             }
-            FileOp::Fsync(file) => return Ok(self.fsync(client, self.inode(client, file), active.stage)),
+            FileOp::Fsync(file) | FileOp::Fdatasync(file) => {
+                return Ok(self.fsync(client, self.inode(client, file), active.stage));
+            }
+            FileOp::Trim { .. } if active.stage == Stage::Begin => {
+                self.active(client).stage = Stage::Commit(0);
+                self.start_direct(client, active.op);
+                return Ok(Blocked::Flush);
+            }
+            FileOp::Trim { .. } => {}
+            FileOp::WriteThrough { .. } => unreachable!("such a write is started, not waited for"),
         }
         self.arm_commit();
         Ok(Blocked::No)
@@ -256,8 +271,9 @@ impl FileHost {
         }
     }
 
-    /// Performs an fsync: first writes the data, in units of the flush policy, then commits the transaction that holds
-    /// the inode or, if no commit is needed, flushes the device.
+    /// Performs an fsync or fdatasync: first writes the data, in units of the flush policy, then commits the transaction
+    /// that holds the inode or, if no commit is needed, flushes the device. What an fdatasync needs of the inode is the
+    /// file's size and blocks; so after an overwrite it is the data and one flush.
     fn fsync(&mut self, client: u32, inode: u32, stage: Stage) -> Blocked {
         let mut stage = stage;
         loop {
@@ -279,7 +295,9 @@ impl FileHost {
                 self.active(client).stage = stage;
                 continue;
             }
-            let tid = self.fs.inode(inode).tid;
+            let file = self.fs.inode(inode);
+            let data_only = matches!(self.clients[client as usize].active, Some(active) if matches!(active.op, FileOp::Fdatasync(_)));
+            let tid = if data_only { file.data_tid } else { file.tid };
             if self.fs.has_metadata() && tid > self.fs.journal.committed {
                 stage = Stage::Commit(tid);
                 self.active(client).stage = stage;

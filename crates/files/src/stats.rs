@@ -38,7 +38,7 @@ pub(super) struct Stats {
     depth: u32,
     run: Run,
     runs: Vec<Run>,
-    latency: [Histogram; 9],
+    latency: [Histogram; FileOp::KINDS.len()],
     write_latency: Option<Series>,
     /// What the device had done when the first measured run began and when the last one ended.
     base: Option<Done>,

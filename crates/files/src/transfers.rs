@@ -136,16 +136,18 @@ impl FileHost {
         self.submit(Op::Read, u64::from(block) * PAGE, u64::from(pages) * PAGE, purpose);
     }
 
-    /// Begins a read or write that bypasses the page cache.
+    /// Begins a read, write or trim that bypasses the page cache.
     pub(super) fn start_direct(&mut self, client: u32, op: FileOp) {
         let (file, offset, size, operation) = match op {
             FileOp::Read { file, offset, size } => (file, offset, size, Op::Read),
-            FileOp::Write { file, offset, size } => (file, offset, size, Op::Write),
-            _ => unreachable!("only reads and writes go past the page cache"),
+            FileOp::Write { file, offset, size } | FileOp::WriteThrough { file, offset, size } => {
+                (file, offset, size, Op::Write)
+            }
+            FileOp::Trim { file, offset, size } => (file, offset, size, Op::Trim),
+            _ => unreachable!("only reads, writes and trims go past the page cache"),
         };
         let inode = self.inode(client, file);
         let id = self.directs.insert(DirectRequest { client, op, begun_ns: self.now_ns, bios: 0 });
-        self.clients[client as usize].outstanding += 1;
         // One block I/O for each run of consecutive blocks, cut to the bytes requested.
         let mut at = offset;
         while at < offset + size {
@@ -179,6 +181,9 @@ impl FileHost {
         }
         let DirectRequest { client, op, begun_ns, .. } = *direct;
         self.directs.release(id);
+        if matches!(op, FileOp::Trim { .. }) {
+            return self.resume(client);
+        }
         self.stats.operation(&op, begun_ns, self.now_ns);
         let state = &mut self.clients[client as usize];
         state.outstanding -= 1;

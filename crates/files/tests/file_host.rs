@@ -505,8 +505,7 @@ fn fio_run(settings: &Settings, text: &str) -> (Report, Vec<Completion>) {
 fn a_direct_job_keeps_its_depth() {
     let mut settings = settings();
     settings.host.merge_limit = Some(0);
-    settings.files.operation_ns = 0;
-    let text = "[a]\nrw=randrw\nrwmixread=70\nbs=4k\nsize=8m\niodepth=5\ndirect=1\nruntime=2\ntime_based\n";
+    let text = "[a]\nioengine=libaio\nrw=randrw\nrwmixread=70\nbs=4k\nsize=8m\niodepth=5\ndirect=1\nruntime=2\ntime_based\n";
     let (report, log) = fio_run(&settings, text);
     let mut edges: Vec<(u64, i64)> =
         log.iter().flat_map(|done| [(done.arrival_ns, 1), (done.complete_ns, -1)]).collect();
@@ -589,7 +588,7 @@ fn a_buffered_job_begins_cold() {
 #[test]
 fn simulated_time_has_an_end() {
     let mut settings = phone(256);
-    settings.files.operation_ns = 8760 * 3600 * SECOND_NS;
+    settings.files.operation_ns = Some(8760 * 3600 * SECOND_NS);
     settings.files.writeback_ns = None;
     let mut script = vec![CREATE];
     script.extend((0..600).map(|page| write(page, 1)));

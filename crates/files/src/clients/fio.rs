@@ -9,10 +9,18 @@
 
 mod addresses;
 mod files;
+mod map;
+mod pace;
 mod parse;
 #[cfg(test)]
 mod parse_tests;
 mod passed;
+#[cfg(test)]
+mod played;
+mod stream;
+#[cfg(test)]
+mod stream_tests;
+mod tally;
 mod values;
 mod worker;
 #[cfg(test)]
@@ -157,6 +165,14 @@ pub enum Group {
     Follows(u64),
     /// It goes where its predecessor went.
     Repeats(u64),
+}
+
+impl Group {
+    /// Returns the number of requests of a group.
+    pub fn count(self) -> u64 {
+        let (Group::Follows(count) | Group::Repeats(count)) = self;
+        count.max(1)
+    }
 }
 
 /// One section of a job file, including the global options that apply to it. Arrays are for reads, writes and trims.

@@ -43,8 +43,28 @@ pub enum FileOp {
         /// Number of bytes.
         size: u64,
     },
-    /// Makes a file's data, and the metadata needed to find it, durable.
+    /// Makes a file's data, and all its metadata, durable.
     Fsync(FileId),
+    /// Makes a file's data, and the metadata needed to find it, durable.
+    Fdatasync(FileId),
+    /// Writes past the page cache, and is over when the data would survive a power cut (FUA).
+    WriteThrough {
+        /// The file.
+        file: FileId,
+        /// Offset of the first byte.
+        offset: u64,
+        /// Number of bytes.
+        size: u64,
+    },
+    /// Tells the drive that these bytes of a file hold nothing any more.
+    Trim {
+        /// The file.
+        file: FileId,
+        /// Offset of the first byte.
+        offset: u64,
+        /// Number of bytes.
+        size: u64,
+    },
     /// Renames a file within its directory.
     Rename(FileId),
     /// Deletes a file.
@@ -64,8 +84,8 @@ pub enum FileOp {
 
 impl FileOp {
     /// Names of the kinds of operations in results, by [`FileOp::kind`].
-    pub const KINDS: [&'static str; 9] =
-        ["create", "lookup", "set_attributes", "close", "read", "write", "fsync", "rename", "unlink"];
+    pub const KINDS: [&'static str; 10] =
+        ["create", "lookup", "set_attributes", "close", "read", "write", "fsync", "rename", "unlink", "trim"];
 
     /// Returns the index of this operation in [`FileOp::KINDS`]; `None` for an operation that only prepares the load.
     pub fn kind(&self) -> Option<usize> {
@@ -75,10 +95,11 @@ impl FileOp {
             FileOp::SetAttributes(_) => 2,
             FileOp::Close(_) => 3,
             FileOp::Read { .. } => 4,
-            FileOp::Write { .. } => 5,
-            FileOp::Fsync(_) => 6,
+            FileOp::Write { .. } | FileOp::WriteThrough { .. } => 5,
+            FileOp::Fsync(_) | FileOp::Fdatasync(_) => 6,
             FileOp::Rename(_) => 7,
             FileOp::Unlink(_) => 8,
+            FileOp::Trim { .. } => 9,
             FileOp::Allocate { .. } | FileOp::Share(_) | FileOp::Forget(_) => return None,
         })
     }
@@ -87,7 +108,7 @@ impl FileOp {
     pub fn bytes(&self) -> [u64; 2] {
         match *self {
             FileOp::Read { size, .. } => [size, 0],
-            FileOp::Write { size, .. } => [0, size],
+            FileOp::Write { size, .. } | FileOp::WriteThrough { size, .. } => [0, size],
             _ => [0, 0],
         }
     }

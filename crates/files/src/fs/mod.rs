@@ -32,6 +32,8 @@ pub struct Inode {
     pub size: u64,
     /// Number of the transaction in which the file last changed; 0: none.
     pub tid: Tid,
+    /// Number of the transaction in which its size or blocks last changed; 0: none.
+    pub data_tid: Tid,
     number: u32,
     directory: u32,
     entry: u32,
@@ -161,6 +163,12 @@ impl Fs {
         }
     }
 
+    /// Changes a file's inode in a way that its data cannot be found without.
+    fn change_extent(&mut self, inode: u32, now_ns: u64) {
+        self.change_inode(inode, now_ns);
+        self.inodes[inode as usize].data_tid = self.inodes[inode as usize].tid;
+    }
+
     fn change_descriptor(&mut self, group: u32, now_ns: u64) {
         self.change(1 + group * 32 / BLOCK as u32, now_ns);
     }
@@ -215,11 +223,11 @@ impl Fs {
         // Reuses the map's memory.
         let kept = &mut self.inodes[inode as usize];
         kept.map.clear();
-        (kept.size, kept.tid, kept.window) = (0, 0, (0, 0, 0));
+        (kept.size, kept.tid, kept.data_tid, kept.window) = (0, 0, 0, (0, 0, 0));
         (kept.number, kept.directory, kept.entry) = (number, directory, entry);
         if self.meta {
             self.change_inode_bitmap(number, now_ns);
-            self.change_inode(inode, now_ns);
+            self.change_extent(inode, now_ns);
         }
         Ok(inode)
     }
@@ -265,7 +273,7 @@ impl Fs {
         if self.meta && !was_empty {
             self.change(0, now_ns);
         }
-        self.change_inode(inode, now_ns);
+        self.change_extent(inode, now_ns);
     }
 
     fn free(&mut self, first: u32, count: u32, now_ns: u64) {
@@ -318,7 +326,10 @@ impl Fs {
     /// Changes a file's inode: its attributes, or its size and time after a write that ends at `end`.
     pub fn touch(&mut self, inode: u32, end: u64, now_ns: u64) {
         let file = &mut self.inodes[inode as usize];
-        file.size = file.size.max(end);
+        if end > file.size {
+            file.size = end;
+            return self.change_extent(inode, now_ns);
+        }
         self.change_inode(inode, now_ns);
     }
 
@@ -346,7 +357,7 @@ impl Fs {
         file.map[page as usize] = block;
         if self.meta {
             self.change_block_bitmap(block, now_ns);
-            self.change_inode(inode, now_ns);
+            self.change_extent(inode, now_ns);
             self.journal.order(inode);
         }
         Ok(block)

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Extent, Job, Mix};
+use super::{Extent, Job, Mix, Sizes};
 
 /// Offsets and sizes given as a share of the drive are multiples of this, so that files consist of whole pages; an
 /// offset is also one of the smallest request, as in fio.
@@ -15,8 +15,6 @@ pub(crate) struct Place {
     pub first: u64,
     /// Bytes of the worker's part.
     pub bytes: u64,
-    /// Bytes that the worker transfers, once for each of the job's `loops`.
-    pub limit: u64,
     /// Number of the worker that makes the file.
     pub owner: u32,
     /// Bytes of the file.
@@ -34,12 +32,13 @@ pub(crate) fn files(jobs: &[Job], whole: u64) -> Result<Vec<Place>, String> {
     let mut places: Vec<Place> = Vec::new();
     let mut named: HashMap<&str, u32> = HashMap::new();
     for job in jobs {
-        let (first, bytes, limit) = part(job, whole).map_err(|why| format!("job \"{}\": {why}", job.name))?;
-        for _ in 0..job.numjobs {
+        for worker in 0..job.numjobs {
+            let (first, bytes) =
+                part_of(job, worker, whole).map_err(|why| format!("job \"{}\": {why}", job.name))?;
             let number = places.len() as u32;
             let owner = job.file.as_deref().map_or(number, |name| *named.entry(name).or_insert(number));
             let laid_out = matches!(job.mix, Mix::Reads | Mix::Mixed(1..)) && !job.direct;
-            places.push(Place { first, bytes, limit, owner, file: first + bytes, laid_out });
+            places.push(Place { first, bytes, owner, file: first + bytes, laid_out });
             let place = places[number as usize];
             let made = &mut places[owner as usize];
             made.file = made.file.max(place.file);
@@ -49,33 +48,54 @@ pub(crate) fn files(jobs: &[Job], whole: u64) -> Result<Vec<Place>, String> {
     Ok(places)
 }
 
-/// Returns where a job's part of its file begins, the part's bytes, and the bytes to transfer.
-pub(super) fn part(job: &Job, whole: u64) -> Result<(u64, u64, u64), String> {
-    let least = job.block[0].least().min(job.block[1].least());
+/// Returns where the part of the file of a job's first worker begins, and the part's bytes.
+pub(super) fn part(job: &Job, whole: u64) -> Result<(u64, u64), String> {
+    part_of(job, 0, whole)
+}
+
+fn part_of(job: &Job, worker: u32, whole: u64) -> Result<(u64, u64), String> {
     let share = |percent: u64| (u128::from(whole) * u128::from(percent) / 100) as u64;
-    let first = match job.offset {
+    let bytes_of = |extent: Extent| match extent {
         Extent::Bytes(bytes) => bytes,
-        Extent::Percent(percent) => share(percent).next_multiple_of(least.max(UNIT)),
+        Extent::Percent(percent) => share(percent),
+    };
+    let later = bytes_of(job.offset_increment).saturating_mul(u64::from(worker));
+    let first = bytes_of(job.offset).saturating_add(later);
+    let is_share = |extent| matches!(extent, Extent::Percent(_));
+    // As in fio, a share is rounded up, and only a share.
+    let unit = match job.offset_align {
+        0 => job.block.iter().map(Sizes::least).min().unwrap_or(0).max(UNIT),
+        align => align,
+    };
+    let first = match is_share(job.offset) || is_share(job.offset_increment) {
+        true => first.checked_next_multiple_of(unit).unwrap_or(u64::MAX),
+        false => first,
     };
     let bytes = match job.size {
         Extent::Bytes(bytes) => bytes,
         Extent::Percent(percent) => share(percent).min(whole.saturating_sub(first)) / UNIT * UNIT,
     };
-    let largest = job.block[0].most().max(job.block[1].most());
-    if bytes < largest {
+    if first.checked_add(bytes).is_none_or(|end| end > 1 << 62) {
+        return Err("offset and size reach beyond any drive".into());
+    }
+    let ways = match job.mix {
+        Mix::Reads => 0..1,
+        Mix::Writes => 1..2,
+        Mix::Mixed(_) => 0..2,
+        Mix::Trims => 2..3,
+        Mix::TrimWrites => 1..3,
+    };
+    let sizes = &job.block[ways];
+    if sizes.iter().any(|sizes| sizes.least() > bytes) {
         return Err("bs is larger than size".into());
     }
     if let Some(strides) = job.strides {
         if strides.range > bytes {
             return Err(format!("zonerange of {} B is larger than size, {bytes} B", strides.range));
         }
-        if strides.range < largest {
+        if sizes.iter().any(|sizes| sizes.most() > strides.range) {
             return Err("bs is larger than zonerange".into());
         }
     }
-    let limit = job.io_size.unwrap_or(bytes);
-    if limit < least {
-        return Err("bs is larger than io_size".into());
-    }
-    Ok((first, bytes, limit))
+    Ok((first, bytes))
 }

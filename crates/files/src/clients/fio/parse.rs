@@ -272,6 +272,7 @@ fn set(draft: &mut Draft, option: &str, value: &str) -> Result<(), String> {
         "bs" | "blocksize" => job.block = pair(value, size).map_err(of)?.map(Sizes::One),
         "bssplit" => job.block = splits(value).map_err(of)?,
         "blockalign" | "ba" => job.align = [Some(size(value).map_err(of)?); 3],
+        "ioengine" => job.engine = engine(value),
         "iodepth" => job.iodepth = count(value, 1, 65_536).map_err(of)? as u32,
         "filename" => job.file = Some(value.into()),
         "offset" => job.offset = if value == "0" { Extent::Bytes(0) } else { extent(value).map_err(of)? },
@@ -299,6 +300,15 @@ fn set(draft: &mut Draft, option: &str, value: &str) -> Result<(), String> {
         _ => return Err(unknown(option)),
     }
     Ok(())
+}
+
+/// Returns how an engine performs requests; those that are unknown here wait, as fio's default does.
+fn engine(name: &str) -> Engine {
+    match name {
+        "libaio" => Engine::Queues,
+        "io_uring" | "io_uring_cmd" | "posixaio" | "solarisaio" | "windowsaio" | "nvme" | "xnvme" => Engine::QueuesAll,
+        _ => Engine::Waits,
+    }
 }
 
 fn unknown(option: &str) -> String {

@@ -1,18 +1,18 @@
-//! A worker of a fio job.
+//! A worker of a fio job: when its requests are issued, and what happens between the passes over its file.
 
-use rand::RngCore;
-use rand_xoshiro::Xoshiro256PlusPlus;
+use std::collections::BTreeMap;
 
-use super::addresses::Addresses;
 use super::files::Place;
-use super::{Job, Mix, Pattern, Sizes};
+use super::pace::Pace;
+use super::stream::{READ, Stream, WRITE};
+use super::tally::Tally;
+use super::{Engine, Job, Mix, Pattern, Sync};
 use crate::clients::{Client, Clients, FileOp, Moment, Step};
-use ftlab_core::util::{below, stream};
 
 /// Bytes of each write call that lays out a file to be read later.
 const LAY_OUT: u64 = 128 << 10;
 
-/// Phases of a worker: first it makes its file, then comes the load.
+/// Phases of a worker: first it makes its file, then come the passes over it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Make,
@@ -24,46 +24,52 @@ enum Phase {
     Gather(u32),
     Begin,
     Load,
-    /// The worker waits for its direct requests to end.
+    /// A pass is over but for the requests in flight.
     Drain,
+    /// What the pass has written is durable, if it has to be.
+    Synced,
+    /// What the pass has written is dropped from the page cache.
+    Cold,
+    /// What the pass has written is read; this many requests of it have been.
+    Verify(usize),
     Ended,
 }
 
 /// One worker of a job.
 #[derive(Clone, Debug)]
 pub struct Worker {
-    random: Xoshiro256PlusPlus,
     job: Job,
     number: u32,
     place: Place,
-    addresses: Addresses,
-    /// What random addresses are multiples of, and how many of them there are in a zone.
-    unit: u64,
-    blocks: u64,
+    stream: Stream,
+    tally: Tally,
+    pace: Pace,
     phase: Phase,
-    /// When the load began or, after the ramp, when it began to be measured.
-    begun_ns: u64,
+    /// When the jobs began: what `startdelay` counts from.
+    jobs_ns: Option<u64>,
     measured: bool,
-    /// Number of bytes requested since then, by reads and by writes.
-    bytes: [u64; 2],
-    /// Number of bytes requested since the worker began at the beginning of its part of the file.
-    pass: u64,
-    /// Where the zone begins in the worker's part of the file, and number of bytes requested in it.
-    zone: (u64, u64),
-    /// Offset in the zone of the next sequential request; without zones, in the worker's part of the file.
-    at: u64,
-    /// Number of writes since the last fsync.
-    unsynced: u64,
-    /// Number of requests since the last pause.
-    unpaused: u64,
+    /// Whether the job ends with this pass.
+    stopped: bool,
+    /// Whether the last operation was a write, after which an fsync may be due; and whether it is still to be made
+    /// durable (`sync`).
+    wrote: bool,
+    unsynced: bool,
+    /// The direction of the next request, if it waits for its time.
+    held: Option<usize>,
+    /// How long the worker sleeps once nothing is in flight, ns.
+    sleeps: Option<u64>,
+    /// Whether it waits for one of its requests, because the queue is full.
+    full: bool,
+    /// The writes of this pass, if they are to be verified.
+    written: Vec<(u64, u64)>,
 }
 
 /// Returns the workers of these jobs, of which each uses its place.
 pub fn clients(jobs: &[Job], places: &[Place], seed: u64) -> Clients {
     let workers = jobs.iter().flat_map(|job| (0..job.numjobs).map(move |number| (job, number)));
     let clients = (0..).zip(workers).zip(places).map(|((client, (job, number)), place)| {
-        let random = stream(seed, &format!("fio {} {number}", job.name));
-        Client::Fio(Box::new(Worker::new(job, client, *place, random)))
+        let stream = Stream::new(job, place, seed, &format!("{} {number}", job.name));
+        Client::Fio(Box::new(Worker::new(job, client, *place, stream)))
     });
     let clients = clients.collect();
     let (mut parameters, mut first) = (Vec::new(), 0);
@@ -84,38 +90,27 @@ fn listed(job: &Job, place: &Place) -> [(&'static str, String); 5] {
     ]
 }
 
-/// Returns what random addresses are multiples of, and how many of them there are in a zone or, without zones, in
-/// these bytes.
-fn blocks(job: &Job, bytes: u64) -> (u64, u64) {
-    let least = job.block[0].least().min(job.block[1].least());
-    let unit = job.align[0].unwrap_or(match &job.block {
-        [Sizes::One(read), Sizes::One(write), _] => *read.max(write),
-        _ => least,
-    });
-    let span = job.strides.map_or(bytes, |strides| strides.range);
-    (unit, ((span - least.saturating_sub(unit)) / unit).max(1))
-}
-
 impl Worker {
-    fn new(job: &Job, number: u32, place: Place, mut random: Xoshiro256PlusPlus) -> Worker {
-        let (unit, blocks) = blocks(job, place.bytes);
+    fn new(job: &Job, number: u32, place: Place, stream: Stream) -> Worker {
+        // Nothing is allocated during the load, unless it is out of proportion.
+        let most = job.io_size.unwrap_or(0).max(place.bytes) / job.block[WRITE].least().max(1);
         Worker {
-            addresses: Addresses::new(&job.distribution, blocks, &mut random),
-            random,
-            job: job.clone(),
+            tally: Tally::new(job, place.bytes),
+            pace: Pace::default(),
+            stream,
             number,
             place,
-            unit,
-            blocks,
             phase: Phase::Make,
-            begun_ns: 0,
+            jobs_ns: None,
             measured: false,
-            bytes: [0; 2],
-            pass: 0,
-            zone: (0, 0),
-            at: 0,
-            unsynced: 0,
-            unpaused: 0,
+            stopped: false,
+            wrote: false,
+            unsynced: false,
+            held: None,
+            sleeps: None,
+            full: false,
+            written: Vec::with_capacity(if verifies(job) { most.min(1 << 24) as usize } else { 0 }),
+            job: job.clone(),
         }
     }
 
@@ -148,6 +143,11 @@ impl Worker {
                 self.phase = Phase::Gather(self.job.stage + 1);
                 Step::Do(FileOp::Forget(0))
             }
+            Phase::Gather(left) if left == self.job.stage && self.jobs_ns.is_none() => {
+                // All files are laid out.
+                self.jobs_ns = Some(moment.now_ns);
+                self.next(moment)
+            }
             Phase::Gather(0) if self.place.owner != self.number => {
                 self.phase = Phase::Begin;
                 Step::Do(FileOp::Share(self.place.owner))
@@ -161,167 +161,224 @@ impl Worker {
                 Step::Gather
             }
             Phase::Begin => {
+                let begin_ns = self.jobs_ns.unwrap_or(moment.now_ns).saturating_add(self.job.delay_ns);
+                if moment.now_ns < begin_ns {
+                    return Step::Until(begin_ns);
+                }
                 self.phase = Phase::Load;
-                self.begun_ns = moment.now_ns;
+                self.pace.begin(moment.now_ns);
                 self.load(moment)
             }
             Phase::Load => self.load(moment),
-            Phase::Drain if moment.outstanding > 0 => Step::Await,
-            Phase::Drain => {
-                self.phase = Phase::Ended;
-                Step::End
-            }
+            Phase::Verify(done) => self.verify(done, moment),
+            Phase::Drain | Phase::Synced | Phase::Cold => self.pass_over(moment),
             Phase::Ended => Step::Done,
         }
     }
 
-    /// Returns whether the load is over; before it is measured, nothing ends it.
-    fn is_over(&self, now_ns: u64) -> bool {
-        let late = self.job.runtime_ns.is_some_and(|runtime| now_ns - self.begun_ns >= runtime);
-        let limit = self.place.limit.saturating_mul(self.job.loops);
-        late || (!self.job.time_based && self.bytes[0] + self.bytes[1] + self.least() > limit)
-    }
-
-    /// Returns whether the job begins again: `io_size` and `loops` can ask for more than the part of the file.
-    fn pass_is_over(&self) -> bool {
-        !self.job.time_based && self.pass + self.least() > self.place.bytes
-    }
-
-    fn least(&self) -> u64 {
-        self.job.block[0].least().min(self.job.block[1].least())
-    }
-
-    /// Begins to measure after the ramp: what the load has done until then does not count.
-    fn measure(&mut self, now_ns: u64) -> Step {
-        (self.measured, self.begun_ns) = (true, now_ns);
-        (self.bytes, self.pass, self.zone.1) = ([0; 2], 0, 0);
-        Step::Begin
-    }
-
-    /// Returns the time at which the rate limit allows the next read (`half` is 0) or write (`half` is 1).
-    fn allowed_ns(&self, half: usize) -> u64 {
-        match self.job.rate[half] {
-            0 => 0,
-            rate => {
-                let ns = u128::from(self.bytes[half]) * 1_000_000_000 / u128::from(rate);
-                self.begun_ns.saturating_add(ns as u64)
-            }
-        }
+    /// Returns the number of requests that may be in flight.
+    fn depth(&self) -> u32 {
+        if self.job.engine == Engine::Waits { 1 } else { self.job.iodepth }
     }
 
     fn load(&mut self, moment: Moment) -> Step {
-        if !self.measured {
-            if moment.now_ns - self.begun_ns >= self.job.ramp_ns {
-                return self.measure(moment.now_ns);
-            }
-        } else if self.is_over(moment.now_ns) {
+        if let Some(step) = self.waits(moment) {
+            return step;
+        }
+        if !self.measured && moment.now_ns - self.pace.begun_ns >= self.job.ramp_ns {
+            return self.measure(moment.now_ns);
+        }
+        if std::mem::take(&mut self.unsynced) {
+            let all = self.job.sync == Sync::All;
+            return Step::Do(if all { FileOp::Fsync(0) } else { FileOp::Fdatasync(0) });
+        }
+        if self.pace.pauses(&self.job, self.tally.requests) {
+            self.sleeps = Some(self.job.think.ns);
+            return self.load(moment);
+        }
+        if self.is_late(moment.now_ns) || self.tally.is_over(&self.job, self.stream.has_map()) {
             self.phase = Phase::Drain;
-            return self.next(moment);
-        } else if self.pass_is_over() {
-            return self.next_pass(moment);
+            return self.pass_over(moment);
         }
-        let due = self.job.fsync > 0 && self.unsynced >= self.job.fsync;
-        let pause = self.job.think.ns > 0 && self.unpaused >= self.job.think.requests;
-        if due || pause {
-            if moment.outstanding > 0 {
-                return Step::Await;
-            }
-            if due {
-                self.unsynced = 0;
-                return Step::Do(FileOp::Fsync(0));
-            }
-            self.unpaused = 0;
-            return Step::Until(self.until(moment.now_ns.saturating_add(self.job.think.ns)));
+        if let Some(op) = self.sync_due() {
+            self.wrote = false;
+            return Step::Do(op);
         }
-        if self.job.direct && moment.outstanding >= self.job.iodepth {
-            return Step::Await;
-        }
-        // An operation is drawn only when it can be issued, so that waiting uses up no draws; if both reads and writes
-        // have to wait for their rate limits, none is drawn.
-        let half = match self.job.mix {
-            Mix::Reads => 0,
-            Mix::Writes | Mix::Trims | Mix::TrimWrites => 1,
-            Mix::Mixed(share) => {
-                let limits = [0, 1].map(|half| self.allowed_ns(half) > moment.now_ns);
-                match limits {
-                    [true, true] => return self.wait(),
-                    [true, false] => 1,
-                    [false, true] => 0,
-                    [false, false] => usize::from(below(self.random.next_u64(), 100) >= share),
+        let way = match self.held.take() {
+            Some(way) => way,
+            None => {
+                let drawn = self.stream.direction(&self.tally.issued);
+                let (way, wait_ns) = self.pace.next(&self.job, drawn, moment.now_ns);
+                self.stream.switch_to(way);
+                if wait_ns > 0 {
+                    (self.held, self.sleeps) = (Some(way), Some(wait_ns));
+                    return self.load(moment);
                 }
+                way
             }
         };
-        let allowed_ns = self.allowed_ns(half);
-        if allowed_ns > moment.now_ns {
-            return Step::Until(self.until(allowed_ns));
+        match self.stream.next(way) {
+            Some((offset, size)) => self.request(way, offset, size),
+            None => {
+                (self.tally.exhausted, self.phase) = (true, Phase::Drain);
+                self.pass_over(moment)
+            }
         }
-        self.request(half)
     }
 
-    /// Begins again when the requests of this pass have ended: at the beginning of the part, with a cold page cache.
-    fn next_pass(&mut self, moment: Moment) -> Step {
-        if moment.outstanding > 0 {
-            return Step::Await;
+    /// Waits for what is in flight, if the worker has to before it looks for the next request.
+    fn waits(&mut self, moment: Moment) -> Option<Step> {
+        if let Some(ns) = self.sleeps {
+            if moment.outstanding > 0 {
+                return Some(Step::Await);
+            }
+            (self.sleeps, self.full, self.pace.completed) = (None, false, self.tally.requests);
+            return Some(Step::Until(self.until(moment.now_ns.saturating_add(ns))));
         }
-        (self.pass, self.zone, self.at) = (0, (0, 0), 0);
-        if self.job.direct { self.load(moment) } else { Step::Do(FileOp::Forget(0)) }
+        if moment.outstanding >= self.depth() {
+            self.full = true;
+            return Some(Step::Await);
+        }
+        if std::mem::take(&mut self.full) || !self.job.direct {
+            self.pace.completed = self.tally.requests - u64::from(moment.outstanding);
+        }
+        None
     }
 
-    fn wait(&self) -> Step {
-        Step::Until(self.until(self.allowed_ns(0).min(self.allowed_ns(1))))
+    /// Begins to measure after the ramp: what the load has done until then is part of `size`, but of no rate.
+    fn measure(&mut self, now_ns: u64) -> Step {
+        self.measured = true;
+        self.pace.begin(now_ns);
+        self.tally.measure();
+        Step::Begin
+    }
+
+    /// Returns whether the job's time is over; before it is measured, it has no end.
+    fn is_late(&mut self, now_ns: u64) -> bool {
+        let late = self.job.runtime_ns.is_some_and(|runtime| now_ns - self.pace.begun_ns >= runtime);
+        self.stopped |= late && self.measured;
+        self.stopped
+    }
+
+    /// Returns the fsync or fdatasync that has to follow the last write.
+    fn sync_due(&self) -> Option<FileOp> {
+        let due = |every: u64| self.wrote && self.tally.is_due(every);
+        if due(self.job.fsync) {
+            Some(FileOp::Fsync(0))
+        } else {
+            due(self.job.fdatasync).then_some(FileOp::Fdatasync(0))
+        }
     }
 
     /// Returns this time, or the end of the ramp or of the runtime if that is earlier.
     fn until(&self, ns: u64) -> u64 {
         let stretch = if self.measured { self.job.runtime_ns } else { Some(self.job.ramp_ns) };
-        stretch.map_or(ns, |stretch| ns.min(self.begun_ns.saturating_add(stretch)))
+        stretch.map_or(ns, |stretch| ns.min(self.pace.begun_ns.saturating_add(stretch)))
     }
 
-    fn request(&mut self, half: usize) -> Step {
-        let size = match &self.job.block[half] {
-            Sizes::One(size) => *size,
-            Sizes::Range(least, _) => *least,
-            Sizes::Split(sizes) => {
-                let draw = below(self.random.next_u64(), 100);
-                sizes.iter().find(|each| draw < each.1).or(sizes.last()).expect("at least one").0
-            }
+    fn request(&mut self, way: usize, offset: u64, size: u64) -> Step {
+        self.tally.request(way, size);
+        self.pace.request(&self.job, way, size, &mut self.stream);
+        self.wrote = way == WRITE;
+        if way == WRITE && verifies(&self.job) {
+            self.written.push((offset, size));
+        }
+        let (file, direct) = (0, self.job.direct);
+        let through = self.job.sync != Sync::None;
+        self.unsynced = way == WRITE && through && !direct;
+        let op = match way {
+            READ => FileOp::Read { file, offset, size },
+            WRITE if through && direct => FileOp::WriteThrough { file, offset, size },
+            WRITE => FileOp::Write { file, offset, size },
+            _ => return Step::Do(FileOp::Trim { file, offset, size }),
         };
-        let (base, span) = self.zone();
-        let at = match self.job.pattern {
-            Pattern::Sequential => {
-                let at = if self.at + size > span { 0 } else { self.at };
-                self.at = at + size;
-                at
+        if direct { Step::Start(op) } else { Step::Do(op) }
+    }
+
+    /// Does what follows a pass, when its requests have ended.
+    fn pass_over(&mut self, moment: Moment) -> Step {
+        if moment.outstanding > 0 {
+            return Step::Await;
+        }
+        (self.full, self.sleeps, self.held, self.pace.completed) = (false, None, None, self.tally.requests);
+        match self.phase {
+            Phase::Drain => {
+                self.phase = Phase::Synced;
+                if self.job.end_fsync && writes(&self.job) && self.wrote {
+                    self.wrote = false;
+                    return Step::Do(FileOp::Fsync(0));
+                }
+                self.pass_over(moment)
             }
-            Pattern::Random => {
-                let at = self.addresses.draw(self.blocks, &mut self.random) * self.unit;
-                // A large request near the end begins earlier, so that it ends there.
-                at.min((span - size) / self.unit * self.unit)
+            Phase::Synced if self.written.is_empty() || self.stopped => self.next_pass(moment),
+            Phase::Synced => {
+                self.phase = Phase::Cold;
+                self.sort_written();
+                Step::Do(FileOp::Fsync(0))
             }
-        };
-        let offset = self.place.first + base + at;
-        self.bytes[half] += size;
-        self.pass += size;
-        self.zone.1 += size;
-        self.unsynced += half as u64;
-        self.unpaused += 1;
-        let (file, read) = (0, half == 0);
-        let op =
-            if read { FileOp::Read { file, offset, size } } else { FileOp::Write { file, offset, size } };
+            _ => {
+                self.phase = Phase::Verify(0);
+                Step::Do(FileOp::Forget(0))
+            }
+        }
+    }
+
+    /// Puts what the pass has written into the order in which fio verifies it: that of the writes or, where a block may
+    /// have been written twice, by address and each place once, as it was written last.
+    fn sort_written(&mut self) {
+        let once = self.job.pattern == Pattern::Sequential || self.stream.has_map();
+        if once && self.job.stride == 0 && self.job.group.count() <= 1 {
+            return;
+        }
+        let mut places: BTreeMap<u64, u64> = BTreeMap::new();
+        for &(offset, size) in &self.written {
+            while let Some((&at, _)) =
+                places.range(..offset + size).next_back().filter(|&(&at, &size)| at + size > offset)
+            {
+                places.remove(&at);
+            }
+            places.insert(offset, size);
+        }
+        self.written.clear();
+        self.written.extend(places);
+    }
+
+    /// Reads what the pass has written.
+    fn verify(&mut self, done: usize, moment: Moment) -> Step {
+        let next = if self.is_late(moment.now_ns) { None } else { self.written.get(done).copied() };
+        if moment.outstanding > 0 && (next.is_none() || moment.outstanding >= self.depth()) {
+            return Step::Await;
+        }
+        let Some((offset, size)) = next else { return self.next_pass(moment) };
+        self.phase = Phase::Verify(done + 1);
+        self.tally.extra(size);
+        let op = FileOp::Read { file: 0, offset, size };
         if self.job.direct { Step::Start(op) } else { Step::Do(op) }
     }
 
-    /// Returns where the zone of the next request begins in the worker's part of the file, and the zone's bytes;
-    /// without zones, the part is one.
-    fn zone(&mut self) -> (u64, u64) {
-        let Some(strides) = self.job.strides else { return (0, self.place.bytes) };
-        if self.zone.1 >= strides.bytes {
-            let next = self.zone.0.saturating_add(strides.range).saturating_add(strides.skip);
-            // The last zone is left out if it is not whole.
-            let ends = next.saturating_add(strides.range);
-            self.zone = (if ends > self.place.bytes { 0 } else { next }, 0);
-            self.at = 0;
+    /// Begins the next pass, with a cold page cache, or ends the job.
+    fn next_pass(&mut self, moment: Moment) -> Step {
+        self.stopped |= !self.tally.goes_on(&self.job);
+        if self.stopped {
+            if !self.measured {
+                // The job has ended within its ramp.
+                return self.measure(moment.now_ns);
+            }
+            self.phase = Phase::Ended;
+            return Step::End;
         }
-        (self.zone.0, strides.range)
+        self.stream.begin();
+        self.written.clear();
+        self.phase = Phase::Load;
+        if self.job.direct { self.load(moment) } else { Step::Do(FileOp::Forget(0)) }
     }
+}
+
+fn writes(job: &Job) -> bool {
+    matches!(job.mix, Mix::Writes | Mix::Mixed(_) | Mix::TrimWrites)
+}
+
+/// Whether the job reads what it has written; one whose only pass ends with its time never comes to it.
+fn verifies(job: &Job) -> bool {
+    job.verify && writes(job) && !(job.time_based && job.engine == Engine::Waits)
 }

@@ -1,63 +1,8 @@
-//! Tests of a worker alone: what it asks for, and when, of a device on which every request takes the same time.
+//! Tests of a worker: when it asks for its requests, how many, and what comes between them.
 
-use std::collections::VecDeque;
-
-use super::{clients, files, parse};
-use crate::clients::{FileOp, Moment, Step};
-
-const LATENCY_NS: u64 = 100_000;
-const US: u64 = 1_000;
-const KIB: u64 = 1 << 10;
-
-/// Plays the only worker of a job that bypasses the page cache; returns its steps with their times.
-fn play(options: &str) -> Vec<(u64, Step)> {
-    let jobs = parse("a.fio", &format!("[a]\ndirect=1\n{options}")).unwrap();
-    let places = files(&jobs, 16 << 20).unwrap();
-    let mut clients = clients(&jobs, &places, 1).clients;
-    let (mut now_ns, mut ends, mut steps) = (0, VecDeque::new(), Vec::new());
-    loop {
-        while ends.front().is_some_and(|&end| end <= now_ns) {
-            ends.pop_front();
-        }
-        let step = clients[0].next(Moment { now_ns, outstanding: ends.len() as u32 });
-        steps.push((now_ns, step));
-        match step {
-            Step::Start(_) => ends.push_back(now_ns + LATENCY_NS),
-            Step::Do(op) => now_ns += op.kind().map_or(0, |_| LATENCY_NS),
-            Step::Await => now_ns = *ends.front().expect("a worker waits for a request"),
-            Step::Until(at_ns) => now_ns = now_ns.max(at_ns),
-            Step::Gather | Step::Begin | Step::End => {}
-            Step::Done => return steps,
-        }
-    }
-}
-
-/// Returns the time, the offset and the size of each request of the load.
-fn requests(steps: &[(u64, Step)]) -> Vec<(u64, u64, u64)> {
-    let of = |&(now_ns, step): &(u64, Step)| match step {
-        Step::Start(FileOp::Read { offset, size, .. } | FileOp::Write { offset, size, .. }) => {
-            Some((now_ns, offset, size))
-        }
-        _ => None,
-    };
-    steps.iter().filter_map(of).collect()
-}
-
-fn offsets(options: &str) -> Vec<u64> {
-    requests(&play(options)).iter().map(|request| request.1 / KIB).collect()
-}
-
-fn times(options: &str) -> Vec<u64> {
-    requests(&play(options)).iter().map(|request| request.0 / US).collect()
-}
-
-/// Returns the numbers of requests before and after the measurement begins, and the times of its begin and end in us.
-fn measured(steps: &[(u64, Step)]) -> (usize, usize, u64, u64) {
-    let at = |wanted: Step| steps.iter().position(|&(_, step)| step == wanted).expect("it is there once");
-    let (begin, end) = (at(Step::Begin), at(Step::End));
-    let count = |steps| requests(steps).len();
-    (count(&steps[..begin]), count(&steps[begin..]), steps[begin].0 / US, steps[end].0 / US)
-}
+use super::played::*;
+use super::{Engine, Extent, Job, Sync, Think, files, parse};
+use crate::clients::{FileOp, Step};
 
 #[test]
 fn a_ramp_adds_to_the_runtime() {
@@ -68,30 +13,34 @@ fn a_ramp_adds_to_the_runtime() {
     assert_eq!(measured(&steps), (1, 2, 1000, 21_000));
 }
 
-/// What the ramp transfers is not part of `size`, and a sequential job goes on where it was.
+/// What the ramp transfers is part of `size`, and a job may end within its ramp.
 #[test]
-fn a_ramp_does_not_count_as_io() {
+fn a_ramp_counts_as_io() {
     let steps = play("rw=read\nsize=64k\nramp_time=1ms\n");
-    assert_eq!(measured(&steps), (10, 16, 1000, 2600));
+    assert_eq!(measured(&steps), (10, 6, 1000, 1600));
     assert_eq!(requests(&steps)[10].1, 10 * 4096);
+    assert_eq!(measured(&play("rw=read\nsize=32k\nramp_time=1ms\n")), (8, 0, 800, 800));
 }
 
-#[test]
-fn a_part_of_the_file() {
-    assert_eq!(offsets("rw=read\noffset=1m\nsize=12k\n"), [1024, 1028, 1032]);
-    let random = offsets("rw=randread\noffset=1m\nsize=16k\nio_size=1m\n");
-    assert_eq!((random.len(), random.iter().min(), random.iter().max()), (256, Some(&1024), Some(&1036)));
-    // The drive has 16 MiB.
-    assert_eq!(offsets("rw=read\nbs=1m\noffset=50%\nsize=25%\n"), [8192, 9216, 10_240, 11_264]);
-}
-
+/// All of these are what fio 3.33, 3.39 and 3.41 do.
 #[test]
 fn less_and_more_than_the_file() {
     assert_eq!(offsets("rw=write\nsize=16k\nio_size=8k\n"), [0, 4]);
-    assert_eq!(offsets("rw=write\nsize=12k\nio_size=20k\n"), [0, 4, 8, 0, 4]);
+    assert_eq!(offsets("rw=write\nsize=12k\nio_size=20k\n"), [0, 4, 8, 0, 4, 8]);
+    assert_eq!(offsets("size=1m\nio_size=10k\n").len(), 3);
+    assert_eq!(offsets("size=10k\nio_size=1k\n").len(), 1);
+    for engine in [Engine::Waits, Engine::Queues] {
+        let count = |options: &str| requests(&play_as(options, engine, |_| ())).len();
+        assert_eq!(count("size=10k\nio_size=30k\n"), 8);
+        assert_eq!(count("size=10k\nio_size=16k\n"), 4);
+        assert_eq!(count("size=10k\nloops=3\n"), 6);
+        assert_eq!(count("rw=randread\nsize=10k\nio_size=30k\n"), 8);
+        assert_eq!(count("rw=randread\nsize=64k\nio_size=32k\nloops=3\n"), 24);
+        // Loops come before what io_size asks for, which is not asked for once for each.
+        assert_eq!(count("rw=randread\nsize=64k\nio_size=96k\nloops=2\n"), 32);
+    }
 }
 
-/// As fio 3.33 does: the whole is `io_size` times `loops`, and a pass ends with the file and its requests.
 #[test]
 fn loops_repeat_the_job() {
     assert_eq!(offsets("rw=read\nsize=12k\nio_size=8k\nloops=3\n"), [0, 4, 8, 0, 4, 8]);
@@ -101,27 +50,15 @@ fn loops_repeat_the_job() {
     assert_eq!(forgets, 2, "a pass begins with a cold cache");
 }
 
+/// An engine that waits has one request at a time, whatever the job asks for.
 #[test]
-fn sizes_are_mixed() {
-    let requests = requests(&play("rw=randread\nsize=256k\nio_size=64m\nbssplit=4k/60:16k/30:64k/10\n"));
-    let share = |size: u64| {
-        requests.iter().filter(|request| request.2 == size).count() as f64 / requests.len() as f64
+fn the_depth_of_an_engine_that_waits_is_one() {
+    let of = |engine| {
+        let steps = play_as("rw=read\nsize=16k\niodepth=32\n", engine, |_| ());
+        requests(&steps).iter().map(|request| request.0 / US).collect::<Vec<_>>()
     };
-    for (size, expected) in [(4 * KIB, 0.6), (16 * KIB, 0.3), (64 * KIB, 0.1)] {
-        assert!((share(size) - expected).abs() < 0.02, "{size}: {}", share(size));
-    }
-    assert!(requests.iter().all(|&(_, offset, size)| offset % 4096 == 0 && offset + size <= 256 * KIB));
-    assert!(requests.iter().any(|&(_, offset, size)| offset % size != 0), "aligned to the smallest only");
-}
-
-#[test]
-fn addresses_are_aligned_as_asked() {
-    let requests = requests(&play("rw=randread\nsize=16k\nio_size=4m\nblockalign=512\n"));
-    let mut places: Vec<u64> = requests.iter().map(|request| request.1).collect();
-    places.sort_unstable();
-    places.dedup();
-    // All multiples of 512 from which 4 KiB fit.
-    assert_eq!(places, (0..=24).map(|place| place * 512).collect::<Vec<_>>());
+    assert_eq!(of(Engine::Waits), [0, 100, 200, 300]);
+    assert_eq!(of(Engine::Queues), [0; 4]);
 }
 
 #[test]
@@ -129,28 +66,140 @@ fn requests_per_second() {
     assert_eq!(times("rw=write\nsize=16k\nrate_iops=1000\n"), [0, 1000, 2000, 3000]);
 }
 
-/// A pause begins when the requests before it have ended.
+/// Returns the numbers of requests between pauses.
+fn bursts(options: &str, issued: bool) -> Vec<usize> {
+    let of = |job: &mut Job| job.think.issued = issued;
+    let times = requests(&play_on(true, options, Engine::Queues, of)).into_iter().map(|request| request.0);
+    let mut bursts: Vec<usize> = vec![0];
+    let mut last = 0;
+    for time in times {
+        if time > last + 40 * LATENCY_NS {
+            bursts.push(0);
+        }
+        *bursts.last_mut().unwrap() += 1;
+        last = time;
+    }
+    bursts
+}
+
+/// A pause begins when the requests before it have ended. By default completed requests count, and of those only the
+/// ones that fio has looked for, which it does when its queue is full.
 #[test]
 fn pauses_between_bursts() {
-    let given = times("rw=write\nsize=32k\niodepth=4\nthinktime=500\nthinktime_blocks=4\n");
+    let issued = |job: &mut Job| job.think = Think { ns: 500 * US, requests: 4, issued: true };
+    let steps = play_as("rw=write\nsize=32k\niodepth=4\n", Engine::Queues, issued);
+    let given: Vec<u64> = requests(&steps).iter().map(|request| request.0 / US).collect();
     assert_eq!(given, [0, 0, 0, 0, 600, 600, 600, 600]);
-    assert_eq!(times("rw=write\nsize=12k\niodepth=4\nthinktime=50us\n"), [0, 150, 300]);
+    assert_eq!(times("rw=write\nsize=12k\nthinktime=50us\n"), [0, 150, 300]);
     let steps = play("rw=write\nsize=1m\nthinktime=1s\nruntime=2ms\n");
     assert_eq!(measured(&steps), (0, 1, 0, 2000), "the runtime ends a pause");
+    let options = "rw=write\nsize=256k\nthinktime=20ms\niodepth=8\nthinktime_blocks=4\n";
+    assert_eq!(bursts(options, true), [4; 16]);
+    assert_eq!(bursts(options, false)[..6], [11, 1, 10, 1, 10, 1]);
+    let deep = "rw=write\nsize=1m\nthinktime=20ms\niodepth=32\nthinktime_blocks=16\n";
+    assert_eq!(bursts(deep, false)[..4], [47, 1, 46, 1]);
+}
+
+/// What follows writes: one fsync or fdatasync each time the number of writes divides, and never one after another.
+#[test]
+fn syncs_follow_writes() {
+    assert_eq!(
+        ops("rw=write\nsize=40k\nfsync=4\n").join(" "),
+        "w0 w4 w8 w12 sync w16 w20 w24 w28 sync w32 w36"
+    );
+    let both = |job: &mut Job| (job.fsync, job.fdatasync) = (4, 3);
+    assert_eq!(
+        text("rw=write\nsize=40k\n", both),
+        "w0 w4 w8 datasync w12 sync w16 w20 datasync w24 w28 sync w32 datasync w36"
+    );
+    assert_eq!(text("rw=write\nsize=8k\nloops=2\n", |job| job.end_fsync = true), "w0 w4 sync w0 w4 sync");
+    // The fsync after the last write of a pass comes with the next pass; the job ends without one.
+    assert_eq!(
+        ops("rw=write\nsize=16k\nfsync=2\nloops=2\n").join(" "),
+        "w0 w4 sync w8 w12 sync w0 w4 sync w8 w12"
+    );
+    let mixed = ops("rw=rw\nsize=256k\nfsync=1\n");
+    for (at, op) in mixed.iter().enumerate() {
+        let after_write = at > 0 && mixed[at - 1].starts_with('w');
+        assert_eq!(op == "sync", after_write, "as fio from 3.38 on: an fsync follows a write, no read");
+    }
+    // What is in flight stays in flight.
+    let steps = play("rw=write\nsize=24k\niodepth=4\nfsync=3\n");
+    let of = |wanted: &dyn Fn(&Step) -> bool| steps.iter().position(|step| wanted(&step.1)).unwrap();
+    assert!(of(&|step| *step == Step::Do(FileOp::Fsync(0))) < of(&|step| *step == Step::Await));
 }
 
 #[test]
-fn zones_take_turns() {
-    let strided = |options: &str| offsets(&format!("size=64k\nzonemode=strided\n{options}"));
-    assert_eq!(strided("rw=read\nzonesize=4k\nzoneskip=12k\nio_size=20k\n"), [0, 16, 32, 48, 0]);
-    let half = "rw=read\nzonesize=8k\nzonerange=16k\nzoneskip=16k\nio_size=20k\n";
-    assert_eq!(strided(half), [0, 4, 32, 36, 0]);
-    let twice = "rw=read\nzonesize=16k\nzonerange=8k\nzoneskip=8k\nio_size=24k\n";
-    assert_eq!(strided(twice), [0, 4, 0, 4, 16, 20]);
-    let far = "rw=read\nzonesize=4k\nzoneskip=1g\nio_size=12k\noffset=1m\n";
-    assert_eq!(strided(far), [1024, 1024, 1024]);
-    let mut random = strided("rw=randread\nzonesize=1t\nzonerange=16k\nio_size=4m\noffset=1m\n");
-    random.sort_unstable();
-    random.dedup();
-    assert_eq!(random, [1024, 1028, 1032, 1036]);
+fn writes_that_are_durable() {
+    let direct = |sync| text("rw=write\nsize=8k\n", |job| job.sync = sync);
+    assert_eq!([direct(Sync::Data), direct(Sync::All)], ["W0 W4", "W0 W4"]);
+    let cached = |sync| text("rw=rw\nrwmixread=0\nsize=8k\nbuffered=1\n", |job| job.sync = sync);
+    assert_eq!(cached(Sync::Data), "w0 datasync w4 datasync");
+    assert_eq!(cached(Sync::All), "w0 sync w4 sync");
+}
+
+/// Reads what was written: in the order of the writes, or sorted and each place once where it may come again.
+#[test]
+fn writes_are_verified() {
+    let verified = |options: &str, map: bool| {
+        text(options, |job| (job.verify, job.map) = (true, map))
+            .split(" sync ")
+            .map(String::from)
+            .collect::<Vec<_>>()
+    };
+    let [writes, reads] = &verified("rw=randwrite\nsize=64k\n", true)[..] else { panic!() };
+    assert_eq!(writes.replace('w', "r"), *reads);
+    let [writes, reads] = &verified("rw=randwrite\nsize=64k\n", false)[..] else { panic!() };
+    let mut places: Vec<u64> = writes.split(' ').map(|op| op[1..].parse().unwrap()).collect();
+    places.sort_unstable();
+    places.dedup();
+    assert_eq!(*reads, places.iter().map(|at| format!("r{at}")).collect::<Vec<_>>().join(" "));
+    assert!(places.len() < 16);
+    assert_eq!(
+        text("rw=write\nsize=8k\nloops=2\n", |job| job.verify = true),
+        "w0 w4 sync r0 r4 w0 w4 sync r0 r4"
+    );
+    // What is read counts as transferred: there is no second pass.
+    assert_eq!(text("rw=write\nsize=8k\nio_size=16k\n", |job| job.verify = true), "w0 w4 sync r0 r4");
+    let mixed = verified("rw=randrw\nsize=64k\n", true);
+    assert_eq!(mixed[0].split(' ').count(), 16);
+    assert_eq!(mixed[1].split(' ').count(), mixed[0].matches('w').count());
+}
+
+#[test]
+fn a_number_of_requests() {
+    let count = |number, options: &str| {
+        requests(&play_as(options, Engine::Queues, |job| job.number_ios = number)).len()
+    };
+    assert_eq!(count(5, "rw=randread\nsize=64k\n"), 5);
+    assert_eq!(count(9, "rw=randread\nsize=16k\nio_size=64k\n"), 9);
+    assert_eq!(count(9, "rw=randread\nsize=16k\nloops=3\n"), 12, "of all loops");
+}
+
+/// Workers of a job begin one after another in the file, and a job may begin late.
+#[test]
+fn offsets_and_delays() {
+    let mut jobs = parse("a.fio", "[a]\ndirect=1\nfilename=x\nsize=64k\nnumjobs=3\noffset=1m\n").unwrap();
+    jobs[0].offset_increment = Extent::Bytes(100 << 10);
+    let firsts = |jobs: &[Job]| {
+        files(jobs, 16 << 20).unwrap().iter().map(|place| place.first / KIB).collect::<Vec<_>>()
+    };
+    assert_eq!(firsts(&jobs), [1024, 1124, 1224]);
+    (jobs[0].offset, jobs[0].offset_increment) = (Extent::Bytes(0), Extent::Percent(10));
+    assert_eq!(firsts(&jobs), [0, 1640, 3280], "shares are rounded up");
+    (jobs[0].offset_align, jobs[0].offset_increment) = (64 << 10, Extent::Percent(10));
+    assert_eq!(firsts(&jobs), [0, 1664, 3328]);
+    let steps = play_as("rw=read\nsize=8k\n", Engine::Waits, |job| job.delay_ns = 5_000 * US);
+    assert_eq!(requests(&steps).iter().map(|request| request.0 / US).collect::<Vec<_>>(), [5000, 5100]);
+}
+
+/// Requests of a Poisson process have the rate that was asked for, and no even pace.
+#[test]
+fn a_poisson_process() {
+    let steps = play_as("rw=read\nsize=4m\nrate_iops=1000\n", Engine::Queues, |job| job.poisson = true);
+    let times: Vec<u64> = requests(&steps).iter().map(|request| request.0).collect();
+    let mean_ns = times[times.len() - 1] as f64 / (times.len() - 1) as f64;
+    assert!((mean_ns / 1e6 - 1.0).abs() < 0.15, "{mean_ns}");
+    let short = times.windows(2).filter(|pair| pair[1] - pair[0] < 500_000).count() as f64;
+    assert!((0.25..0.55).contains(&(short / times.len() as f64)), "{short}");
 }
