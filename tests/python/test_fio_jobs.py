@@ -27,6 +27,32 @@ SEQUENTIAL = {
     "strides over it all": "rw=read\nsize=100%\nio_size=24k\nzonemode=strided\nzonesize=4k\nzoneskip=4092k",
     "zones far apart": f"rw=read\n{STRIDED}\nzonesize=4k\nzoneskip=1g\nio_size=12k\noffset=1m",
     "two jobs": "rw=write\nsize=8k\n[b]\nstonewall\nrw=read\nsize=12k\nbs=2k",
+    "all of the drive": "rw=read\nbs=1m\noffset=0%",
+    "a number of requests": "rw=read\nsize=64k\nnumber_ios=3",
+    "part of a file": "rw=read\nbs=1m\nfilesize=4m\nsize=2m",
+    "part of a file, twice": "rw=read\nbs=1m\nfilesize=4m\nsize=3m\nloops=2",
+    "a file behind its offset": "rw=read\nbs=1m\nfilesize=4m\noffset=1m",
+    "a share of the size": "rw=read\nsize=64k\nio_size=50%",
+    "time_based without a runtime": "rw=read\nsize=16k\ntime_based",
+}
+# Values whose meaning is not what one would guess.
+VALUES = {
+    "MiB are powers of 1000": "rw=write\nbs=4000\nsize=1MiB",
+    "MiB with kb_base": "rw=write\nsize=1MiB\nbs=4096\nkb_base=1000",
+    "k with kb_base": "rw=write\nbs=4KiB\nkb_base=1000\nsize=512k",
+    "ki": "rw=write\nbs=4ki\nsize=1mi",
+    "hexadecimal": "rw=read\nbs=0x2000\nsize=64ki",
+    "a size for writes, read": "rw=read\nsize=64k\nbs=16k\nbs=,8k",
+    "a size for writes, written": "rw=write\nsize=64k\nbs=,8k",
+    "a size for reads, written": "rw=write\nsize=64k\nbs=8k,",
+    "three sizes": "rw=write\nsize=64k\nbs=8k,16k,32k",
+    "a colon between sizes": "rw=write\nsize=64k\nbs=8k:16k",
+    "bssplit for reads, written": "rw=write\nsize=64k\nbssplit=16k/100,,",
+    "bssplit above bs": "rw=write\nsize=64k\nbssplit=,16k/100\nbs=8k",
+    "bsrange above bs": "rw=write\nsize=64k\nbsrange=8k-8k\nbs=16k",
+    "a limit for reads, written": "rw=write\nsize=64k\nrate=1,",
+    "loops=0": "rw=read\nsize=16k\nloops=0",
+    "fio's us": "rw=read\nsize=16k\nthinktime=50msec\nruntime=60sec",
 }
 RANDOM = {
     "aligned": ("rw=randread\nsize=16k\nio_size=8m\nblockalign=512", 25),
@@ -65,18 +91,29 @@ def by_fio(tmp_path: Path, job: str) -> list[tuple[int, int]]:
     return [(int(row[-2]), int(row[-1])) for row in rows if row[-3:-2] in (["read"], ["write"])]
 
 
+def test_what_a_job_takes_from_around_it(tmp_path: Path, drive: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "part.fio").write_text("bs=${SIZE}\nsize=64k\n")
+    monkeypatch.setenv("SIZE", "8k")
+    job = f"rw=write\ninclude {tmp_path}/part.fio"
+    assert by_ftlab(tmp_path, job) == by_fio(tmp_path, job) == [(at << 13, 8192) for at in range(8)]
+    monkeypatch.delenv("SIZE")
+    with pytest.raises(ftlab.UserError, match=r"part.fio:1: bs: the environment variable SIZE is not set"):
+        play(tmp_path, job)
+
+
 def by_ftlab(tmp_path: Path, job: str) -> list[tuple[int, int]]:
     """Returns offset and size of each request of ftlab."""
     result = play(tmp_path, job)
     return list(zip(result.column("offset").tolist(), result.column("size").tolist(), strict=True))
 
 
-@pytest.mark.parametrize("name", SEQUENTIAL)
+@pytest.mark.parametrize("name", SEQUENTIAL | VALUES)
 def test_sequential_jobs_make_the_same_requests(tmp_path: Path, drive: int, name: str) -> None:
-    expected = by_fio(tmp_path, SEQUENTIAL[name])
-    assert len(expected) >= 2
+    job = (SEQUENTIAL | VALUES)[name]
+    expected = by_fio(tmp_path, job)
+    assert expected
     assert all(offset + size <= drive for offset, size in expected)
-    assert by_ftlab(tmp_path, SEQUENTIAL[name]) == expected
+    assert by_ftlab(tmp_path, job) == expected
 
 
 @pytest.mark.parametrize("name", RANDOM)

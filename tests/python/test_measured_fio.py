@@ -227,12 +227,26 @@ def test_engines_that_wait_have_depth_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("given", "direction", "size"),
-    [("4k,8K,", "read", 4096), ("4k,8K", "write", 8192), ("1m", "write", 1 << 20), ("512,", "write", 512)],
+    [
+        ("4k,8K,", "read", 4096),
+        ("4k,8K", "write", 8192),
+        ("1m", "write", 1 << 20),
+        # The sizes that fio 3.33 reports of these, io_bytes / total_ios of its null engine.
+        ("512,", "write", 4096),
+        (",8k", "write", 8192),
+        ("8k,,64k", "write", 4096),
+        ("4k:8k", "write", 8192),
+        ("16KiB", "write", 16_000),
+        ("16kb", "write", 16_384),
+        ("0x4000", "write", 16_384),
+    ],
 )
 def test_sizes_of_requests(tmp_path: Path, given: str, direction: str, size: int) -> None:
     document = fio(options={"bs": given, "rw": direction}, read=NOTHING)
     document["jobs"][0][direction] = READ | {"io_bytes": size * 1_000_000}
-    assert read(tmp_path, json.dumps(document))[0][0].bs == size
+    (row,), notes = read(tmp_path, json.dumps(document))
+    # A note would say that the options are not believed.
+    assert (row.bs, notes) == (size, [])
 
 
 def test_a_client_that_does_not_name_options(tmp_path: Path) -> None:
@@ -266,6 +280,14 @@ def test_options_are_believed_where_figures_agree(tmp_path: Path) -> None:
     # fio 2 counted KiB.
     old = {key: value for key, value in READ.items() if not key.endswith("_ns")} | {"io_bytes": 4_000_000}
     assert read(tmp_path, json.dumps(fio(read=old | {"lat": {"mean": 79.0}})))[0][0].bs == 4096
+
+
+def test_units_of_a_job_with_a_kb_base_of_1000(tmp_path: Path) -> None:
+    for given, size in ("16KiB", 16_384), ("16k", 16_000):
+        options = {"bs": given, "rw": "write", "kb_base": "1000"}
+        document = fio(options=options, read=NOTHING, write=READ | {"io_bytes": size * 1_000_000})
+        (row,), notes = read(tmp_path, json.dumps(document))
+        assert (row.bs, notes) == (size, [])
 
 
 def test_percentiles_that_cannot_be_true_are_left_out(tmp_path: Path) -> None:

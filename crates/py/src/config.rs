@@ -37,9 +37,9 @@ impl Config {
         self.resolved.notes().into_iter().chain(self.chosen.clone()).collect()
     }
 
-    /// Returns the options of the fio job file that change nothing here.
-    fn passed_over(&self) -> Vec<&'static str> {
-        crate::source::passed_over(&self.resolved.settings)
+    /// Returns what the user is told about the fio job file.
+    fn job_notes(&self) -> Vec<String> {
+        crate::source::job_notes(&self.resolved.settings)
     }
 
     /// Returns the number of bytes that the host can address, and the bytes of a logical page.

@@ -125,19 +125,26 @@ pub fn once(settings: &Settings) -> Result<Opened, Fault> {
     Ok(Opened { source, raised })
 }
 
-/// Returns the options of the configuration's fio job files that are skipped; empty if no job file is chosen or the
-/// files cannot be read, which the run will report.
-pub fn passed_over(settings: &Settings) -> Vec<&'static str> {
+/// Returns what the user is told about the configuration's fio job files; nothing if no job file is chosen or the files
+/// cannot be read, which the run will report.
+pub fn job_notes(settings: &Settings) -> Vec<String> {
     let own = settings.tenants.0.iter().filter_map(|tenant| tenant.workload.fio_job.as_ref());
-    let texts =
-        own.chain(&settings.workload.fio_job).map(|path| ftlab_config::read_text(path, "fio job file"));
-    let mut skipped = Vec::new();
-    for option in texts.flatten().flat_map(|text| fio::passed_over(&text)) {
-        if !skipped.contains(&option) {
-            skipped.push(option);
+    let mut notes = Vec::new();
+    for note in own.chain(&settings.workload.fio_job).flat_map(|path| Some(jobs(path).ok()?.notes)).flatten()
+    {
+        if !notes.contains(&note) {
+            notes.push(note);
         }
     }
-    skipped
+    notes
+}
+
+/// Reads a fio job file, with the variables of the environment and the files that it includes.
+fn jobs(path: &str) -> Result<fio::Jobs, Fault> {
+    let read = |path: &str| ftlab_config::read_text(path, "fio job file").map_err(|error| error.to_string());
+    let around = fio::Around { variable: &|name| std::env::var(name).ok(), text: &read };
+    let text = read(path).map_err(Fault::User)?;
+    fio::parse_with(path, &text, &around).map_err(|error| Fault::User(error.to_string()))
 }
 
 /// Returns the clients of a load that has `user_bytes` of a device, if a benchmark or a fio job is chosen instead of a
@@ -147,10 +154,7 @@ pub fn passed_over(settings: &Settings) -> Vec<&'static str> {
 /// [`Fault::User`] if the job file cannot be read or is at fault.
 pub fn clients(settings: &Settings, user_bytes: u64) -> Result<Option<Clients>, Fault> {
     let Some(path) = &settings.workload.fio_job else { return Ok(Clients::of_benchmark(settings)) };
-    let text =
-        ftlab_config::read_text(path, "fio job file").map_err(|error| Fault::User(error.to_string()))?;
-    let jobs = fio::parse(path, &text).map_err(|error| Fault::User(error.to_string()))?;
-    let clients = Clients::of_jobs(&jobs, settings, user_bytes);
+    let clients = Clients::of_jobs(&jobs(path)?.jobs, settings, user_bytes);
     clients.map(Some).map_err(|message| Fault::User(format!("{path}: {message}")))
 }
 

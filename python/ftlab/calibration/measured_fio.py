@@ -35,9 +35,8 @@ _NEXT = re.compile(r"\s*\{")
 _NAME = re.compile(r'(?<!\\)"jobname"\s*:')
 # Some versions print figures that they do not have as C does, which JSON knows nothing of.
 _NOT_JSON = re.compile(r"(:\s*)[-+]?(?:nan|inf)\b", re.IGNORECASE)
-_SIZE = re.compile(r"([0-9]+)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
+_SIZE = re.compile(r"(0x[0-9a-f]+|[0-9]+)(?:([kmg])(ib)?[a-z]*|b)?", re.IGNORECASE)
 _SMALL = re.compile("[0-9]{1,5}")
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 WAITING = ("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap")
 """Engines of fio that wait for each request, whatever iodepth says; the first is fio's default."""
@@ -45,6 +44,7 @@ WAITING = ("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap")
 _CACHED = (*WAITING, "libaio", "io_uring", "posixaio")
 _DIRECTIONS = ("read", "write", "trim")
 _ALL_CLIENTS = "All clients"
+_USUAL_BLOCK = "4096"
 
 SAME = 0.01
 """By how much the mean size of requests differs from the options' at most: the last may be shorter."""
@@ -368,14 +368,22 @@ def _written(job: _Job) -> float:
 
 def _block(options: Mapping[str, str], direction: str) -> int:
     """Returns the bytes of a request; reads, writes and trims can have their own, as in bs=4k,8k."""
-    parts = options.get("bs", options.get("blocksize", "4096")).split(",")
-    # As in fio: a size that is left out is that of the one before it.
-    chosen = [part for part in parts[: _DIRECTIONS.index(direction) + 1] if part.strip()]
-    found = _SIZE.fullmatch(chosen[-1].strip()) if chosen else None
-    size = int(found[1][:18]) * _UNITS[found[2].lower()] if found else 0
+    text = options.get("bs", options.get("blocksize", _USUAL_BLOCK))
+    parts, at = re.split("[,:-]", text), _DIRECTIONS.index(direction)
+    # As in fio: the last size holds for those after it, and an empty place is as if there were no bs.
+    found = _SIZE.fullmatch(parts[min(at, len(parts) - 1)] or _USUAL_BLOCK)
+    size = _bytes(found, options.get("kb_base", "1024")) if found else 0
     if not LEAST_BLOCK <= size <= MOST_BLOCK:
-        raise _LeftOutError(f"bs={','.join(parts)[:40]} is not a size from {LEAST_BLOCK} to {MOST_BLOCK}")
+        raise _LeftOutError(f"bs={text[:40]} is not a size from {LEAST_BLOCK} to {MOST_BLOCK}")
     return size
+
+
+def _bytes(found: re.Match[str], kb_base: str) -> int:
+    """Returns a size of fio in bytes: KiB is what k is not, a power of 1000 where kb_base is not 1000."""
+    number, unit, binary = found.groups()
+    kilo = 1024 if (kb_base == "1000") == bool(binary) else 1000
+    digits = int(number[:18], 16 if number[:2].lower() == "0x" else 10)
+    return digits * kilo ** ("kmg".index(unit.lower()) + 1 if unit else 0)
 
 
 def _drive(document: Mapping[str, Any], job: _Job, file: str) -> str:

@@ -85,10 +85,9 @@ def set_option(command: Decorated) -> Decorated:
 
 def say_notes(config: Config | Plan) -> None:
     """Reports keys that the user set to no effect."""
-    for note in config.notes():
+    of_jobs = config.job_notes() if isinstance(config, Config) else []
+    for note in [*config.notes(), *of_jobs]:
         click.echo(f"note: {note}", err=True)
-    if isinstance(config, Config) and (passed := config.passed_over()):
-        click.echo(f"note: the fio job's {', '.join(passed)}: skipped, nothing here depends on it", err=True)
 
 
 def strict_option(command: Decorated) -> Decorated:

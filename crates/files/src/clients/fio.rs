@@ -2,14 +2,16 @@
 //!
 //! Source: fio's HOWTO. A job is a closed loop with `iodepth` requests outstanding: with `direct=1` they bypass the
 //! page cache, otherwise they go through it, one call at a time, which is in effect what fio's buffered engines do.
-//! Jobs whose `filename` is the same use one file, as on a drive; a job without it makes a file for each worker. Sizes
-//! without a unit are bytes, and units are fio's own (k is 1024; kb_base, which could change that, is not read here);
-//! times without a unit are seconds, except for `thinktime`, whose are us. Options that change nothing here (engine,
-//! reports, logs) are skipped; any other unknown option is an error.
+//! Jobs whose `filename` is the same use one file, as on a drive; a job without it makes a file for each worker. Values
+//! are read as fio reads them (`values.rs`). Options that change nothing here (reports, logs) are skipped; those that
+//! would change the load in another way, and unknown ones, are errors (`passed.rs`).
 
 mod addresses;
+mod draft;
 mod files;
+mod lines;
 mod map;
+mod options;
 mod pace;
 mod parse;
 #[cfg(test)]
@@ -22,13 +24,15 @@ mod stream;
 mod stream_tests;
 mod tally;
 mod values;
+#[cfg(test)]
+mod values_tests;
 mod worker;
 #[cfg(test)]
 mod worker_tests;
 
 pub(crate) use files::files;
-pub use parse::{JobError, parse};
-pub use passed::passed_over;
+pub use lines::{Around, JobError};
+pub use parse::{Jobs, parse, parse_with};
 pub use worker::Worker;
 pub(crate) use worker::clients;
 

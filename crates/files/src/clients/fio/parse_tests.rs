@@ -1,6 +1,10 @@
 //! Tests of the reader of job files.
 
-use super::{Distribution, Extent, Job, Mix, Pattern, Sizes, Strides, Think, files, parse};
+use super::options;
+use super::passed::{PASSED_OVER, REFUSED, REFUSED_IN_A_CACHE};
+use super::{
+    Around, Distribution, Extent, Job, Mix, Pattern, Sizes, Strides, Think, files, parse, parse_with,
+};
 
 fn refused(text: &str) -> String {
     parse("a.fio", text).unwrap_err().to_string()
@@ -23,8 +27,9 @@ fn globals_hold_until_a_job_says_otherwise() {
 fn jobs_as_people_have_them() {
     let text = "[global]\nioengine=libaio ; async\ngroup_reporting\nfilename=/dev/nvme0n1\nbuffered=0\n\
                 [a]\nsize=1m\nrw=randrw\nrwmixwrite=30\nioengine=io_uring\n";
-    assert_eq!(crate::clients::fio::passed_over(text), ["ioengine", "group_reporting"]);
-    let jobs = parse("a.fio", text).unwrap();
+    let read = parse_with("a.fio", text, &Around::NOTHING).unwrap();
+    assert_eq!(read.notes, ["the fio job's group_reporting: skipped, nothing here depends on it"]);
+    let jobs = read.jobs;
     assert_eq!((jobs[0].mix, jobs[0].direct), (Mix::Mixed(70), true));
     assert_eq!(jobs[0].file.as_deref(), Some("/dev/nvme0n1"));
 }
@@ -43,31 +48,43 @@ fn distributions() {
     );
     assert_eq!(
         of("zoned:60/10:30/90").unwrap_err().to_string(),
-        "a.fio:3: random_distribution: zones of 60/10:30/90: accesses and sizes must each come to 100 percent"
+        "a.fio:3: random_distribution: the accesses of 60/10:30/90 come to 90 percent, not to 100"
     );
-    assert!(of("normal:3").unwrap_err().message.contains("is not one of random, zipf:THETA"));
+    assert!(of("gauss:3").unwrap_err().message.contains("is not one of random, zipf:THETA"));
+    assert!(of("zipf:1").unwrap_err().message.contains("fio refuses it too"));
+    // fio's defaults, and where the middle is.
+    assert_eq!(of("zipf").unwrap(), Distribution::Zipf(1.1, None));
+    assert_eq!(of("pareto::0.5").unwrap(), Distribution::Pareto(0.2, Some(0.5)));
+    assert_eq!(of("normal:3:0.25").unwrap(), Distribution::Normal(3.0, Some(0.25)));
+    let own = Distribution::Zoned([vec![(1_000_000, 1_000_000)], vec![], vec![]]);
+    assert_eq!(of("zoned:100/100,").unwrap(), own);
+    // Zones without a size share evenly what is left.
+    let open = vec![(500_000, 50_000), (300_000, 475_000), (200_000, 475_000)];
+    assert_eq!(of("zoned:50/5:30/:20/,").unwrap(), Distribution::Zoned([open, vec![], vec![]]));
+    let zone = vec![(500_000, 4096), (500_000, 8192)];
+    assert_eq!(of("zoned_abs:50/4k:50/8k").unwrap(), Distribution::ZonedBytes([0; 3].map(|_| zone.clone())));
 }
 
 #[test]
 fn what_is_not_read_is_refused_by_name_and_line() {
-    assert_eq!(
-        refused("[a]\nsize=1m\nverify=crc32c\n"),
-        "a.fio:3: option verify is not read by ftlab\n  it knows rw, bs, bssplit, blockalign, iodepth, filename, \
-         offset, size, io_size, loops, zonemode, zonesize, zonerange, zoneskip, rwmixread, rwmixwrite, random_distribution, \
-         fsync, rate, rate_iops, thinktime, thinktime_blocks, ramp_time, runtime, time_based, numjobs, stonewall, \
-         direct, buffered"
+    let one = refused("[a]\nsize=1m\nfoo=1\n");
+    assert!(
+        one.starts_with("a.fio:3: option foo is not read by ftlab\n  it knows rw, rw_sequencer, rwmixread, ")
     );
-    let all = refused("[a]\nsize=1m\nverify=crc32c\nioengine=libaio\nreplay_align\nrw=trim\n");
-    assert!(all.starts_with("a.fio:3: option verify is not read by ftlab\n  line 5: option replay_align is"));
-    assert!(all.contains("\n  line 6: rw: \"trim\" is not one of read"), "{all}");
-    assert!(!all.contains("ioengine"));
+    let all = refused("[a]\nsize=1m\nfoo=crc32c\nioengine=libaio\nnrfiles=2\nrw=trims\nbwavgtime=1\n");
+    assert!(
+        all.starts_with("a.fio:3: option foo is not read by ftlab\n  line 5: nrfiles=2: a worker has one")
+    );
+    assert!(all.contains("\n  line 6: rw: \"trims\" is not one of read"), "{all}");
+    assert!(!all.contains("ioengine:") && !all.contains("bwavgtime"), "{all}");
     assert_eq!(refused("rw=read\n"), "a.fio:1: rw: before any section; begin with [global] or [job]");
-    assert!(refused("[a]\nsize=1m\nrw=trim\n").starts_with("a.fio:3: rw: \"trim\" is not one of read"));
     assert!(refused("[a]\nsize=1m\nbs=4q\n").starts_with("a.fio:3: bs: \"4q\" is not a size"));
     assert!(refused("[a]\nsize=1m\niodepth=0\n").starts_with("a.fio:3: iodepth: \"0\" is not a whole"));
     assert!(refused("[a]\nsize=1m\nruntime=soon\n").starts_with("a.fio:3: runtime: \"soon\" is not a time"));
-    assert_eq!(refused("[a]\nrw=read\n"), "a.fio:1: job \"a\" has no size; write for example size=64m");
-    assert!(refused("[a]\nsize=1m\ntime_based=1\n").contains("time_based without runtime"));
+    assert_eq!(
+        refused("[a]\nrw=read\n"),
+        "a.fio:1: job \"a\": no size and no drive; write for example size=64m, or filename=/dev/a for all of it"
+    );
     assert!(refused("[global]\nrw=read\n").starts_with("a.fio:2: no job"));
     assert!(refused("").starts_with("a.fio:1: no job"));
     assert!(refused("[a\n").starts_with("a.fio:1: \"[a\""));
@@ -89,7 +106,7 @@ fn parts_of_a_drive() {
     // What begins behind the offset ends with the drive.
     let places = files(&[only("size=100%\noffset=256k\n").unwrap()], 1 << 20).unwrap();
     assert_eq!((places[0].first, places[0].bytes, places[0].file), (256 << 10, 768 << 10, 1 << 20));
-    assert!(only("size=101%\n").unwrap_err().contains("size: \"101\" is not a whole number from 1 to 100"));
+    assert!(only("size=101%\n").unwrap_err().contains("size: \"101\" is not a whole number from 0 to 100"));
     assert!(files(&[only("size=1%\n").unwrap()], 1 << 18).unwrap_err().contains("bs is larger than size"));
 }
 
@@ -109,7 +126,7 @@ fn mixed_sizes() {
     let sizes =
         |parts: &[(u64, u64)]| Sizes::Split(parts.iter().map(|&(kib, below)| (kib << 10, below)).collect());
     let mix = sizes(&[(4, 60), (16, 100)]);
-    assert_eq!(split("4k/60:16k/40").unwrap(), [mix.clone(), mix.clone(), mix.clone()]);
+    assert_eq!(split("4k/60:16k/40").unwrap(), [0; 3].map(|_| mix.clone()));
     assert_eq!(split("4k/60:16k/40,8k").unwrap(), [mix, sizes(&[(8, 100)]), sizes(&[(8, 100)])]);
     // As in fio's HOWTO: what has no percentage shares what the others leave.
     assert_eq!(split("4k/50:1k/:32k").unwrap()[0], sizes(&[(4, 50), (1, 75), (32, 100)]));
@@ -160,8 +177,7 @@ fn rates_pauses_and_ramps() {
     assert_eq!((job.think.ns, job.ramp_ns, job.loops, job.align), (0, 500_000_000, 3, [Some(512); 3]));
     assert!(only("rate=1m\nrate_iops=9\n").unwrap_err().contains("rate and rate_iops exclude each other"));
     assert!(only("thinktime=a\n").unwrap_err().contains("thinktime: \"a\" is not a time"));
-    assert!(only("thinktime_spin=1\n").unwrap_err().contains("option thinktime_spin is not read by ftlab"));
-    assert!(only("loops=0\n").unwrap_err().contains("loops: \"0\" is not a whole number from 1 to"));
+    assert_eq!(only("loops=0\n").unwrap().loops, 1);
 }
 
 #[test]
@@ -172,4 +188,105 @@ fn stone_walls_divide_the_jobs() {
         "[a]\nsize=1m\nstonewall\n[b]\nsize=1m\n[c]\nsize=1m\nstonewall=1\n[d]\nsize=1m\nwait_for_previous\n";
     assert_eq!(stages(text), [0, 0, 1, 2]);
     assert_eq!(stages("[global]\nsize=1m\nstonewall\n[a]\n[b]\n[c]\nstonewall=0\n"), [0, 1, 1]);
+}
+
+/// By fio 3.33: `filesize` bounds the addresses, `size` what is transferred.
+#[test]
+fn files_and_what_of_them_is_used() {
+    let of = |options: &str| {
+        parse("a.fio", &format!("[a]\n{options}"))
+            .map(|jobs| (jobs[0].size, jobs[0].io_size))
+            .map_err(|e| e.message)
+    };
+    assert_eq!(of("filename=/dev/sdb\n"), Ok((Extent::Percent(100), None)), "the drive");
+    assert_eq!(of("filename=/dev/sdb\nsize=0\noffset=0%\n"), Ok((Extent::Percent(100), None)));
+    assert_eq!(of("filesize=4m\n"), Ok((Extent::Bytes(4 << 20), None)));
+    assert_eq!(of("filesize=4m\noffset=1m\n"), Ok((Extent::Bytes(3 << 20), None)));
+    assert_eq!(of("filesize=4m\nsize=2m\n"), Ok((Extent::Bytes(4 << 20), Some(2 << 20))));
+    assert_eq!(of("filesize=4m\nsize=8m\n"), Ok((Extent::Bytes(4 << 20), None)));
+    assert_eq!(of("filesize=4m\nsize=2m\nio_size=8m\n"), Ok((Extent::Bytes(4 << 20), Some(8 << 20))));
+    assert_eq!(of("size=4m\nio_size=50%\n"), Ok((Extent::Bytes(4 << 20), Some(2 << 20))));
+    assert!(
+        of("filename=a\nio_size=50%\n").unwrap_err().contains("io_size: a share of a share of the drive")
+    );
+    let file = |options: &str| only(options).map(|job| job.file);
+    assert_eq!(file("filename=0000\\:01\\:00.0\n").unwrap().as_deref(), Some("0000:01:00.0"));
+    assert!(file("filename=/dev/a:/dev/b\n").unwrap_err().contains("names 2 files, over which fio spreads"));
+    assert_eq!(file("directory=/x\nfilename=y\n").unwrap().as_deref(), Some("/x/y"));
+    assert_eq!(file("filename_format=$jobname.$jobnum\n"), Ok(None), "each worker has its own");
+    assert_eq!(file("filename_format=of.$jobname\n").unwrap().as_deref(), Some("of.a"));
+    assert_eq!(file("filename_format=all\n").unwrap().as_deref(), Some("all"));
+    assert!(
+        file("filename_format=w.$jobnum\n").unwrap_err().contains("without $jobname, workers of several")
+    );
+    assert_eq!(parse("a.fio", "[/dev/sdb]\nrw=read\n").unwrap()[0].file.as_deref(), Some("/dev/sdb"));
+}
+
+#[test]
+fn what_would_change_the_load_is_refused_unless_it_is_off() {
+    for (option, off) in
+        [("nrfiles", "1"), ("flow", "0"), ("write_hint", "none"), ("io_submit_mode", "inline")]
+    {
+        assert!(only(&format!("{option}={off}\n")).is_ok(), "{option}");
+        let why = only(&format!("{option}=7\n")).unwrap_err();
+        assert!(why.starts_with(&format!("a.fio:3: {option}=7: ")), "{why}");
+    }
+    // What the page cache would do concerns no job that goes past it.
+    assert!(only("overwrite=1\ndirect=1\n").is_ok());
+    assert!(
+        only("overwrite=1\n")
+            .unwrap_err()
+            .contains("job \"a\": overwrite=1: files are laid out only for reads")
+    );
+    assert!(only("overwrite=1\noverwrite=0\n").is_ok());
+    // A job alone ends no other.
+    assert!(only("exitall\n").is_ok());
+    assert!(
+        only("exitall\nnumjobs=2\n").unwrap_err().contains("a.fio:1: exitall: a job that ends ends no other")
+    );
+    assert!(only("exitall=0\nnumjobs=2\n").is_ok());
+}
+
+#[test]
+fn variables_and_files_from_around_the_job() {
+    let around = Around {
+        variable: &|name| (name == "SIZE").then(|| "64k".into()),
+        text: &|path| match path {
+            "jobs/common.fio" => Ok("bs=8k ; not as usual\ninclude more.fio\n".into()),
+            "jobs/more.fio" => Ok("rw=write\nfoo=1\n".into()),
+            "circle" => Ok("include circle\n".into()),
+            "sections" => Ok("[b]\n".into()),
+            _ => Err(format!("{path} is not there")),
+        },
+    };
+    let read = |text: &str| parse_with("jobs/a.fio", text, &around).map(|mut read| read.jobs.remove(0));
+    let of = |text: &str| read(text).map_err(|error| error.to_string());
+    let job = of("[a]\nsize=${SIZE}\nwrite_bw_log=${ANY}\n").unwrap();
+    assert_eq!(job.size, Extent::Bytes(65_536));
+    assert_eq!(
+        of("[a]\nsize=${NONE}\n").unwrap_err(),
+        "jobs/a.fio:2: size: the environment variable NONE is not set; set it: NONE=... ftlab run ..."
+    );
+    assert!(of("[a]\nnumjobs=$ncpus\n").unwrap_err().contains("numjobs: $ncpus is a figure of the machine"));
+    // An option of a file that is included is refused at its place there.
+    let why = of("[a]\nsize=64k\ninclude common.fio\n").unwrap_err();
+    assert!(why.starts_with("jobs/more.fio:2: option foo is not read"), "{why}");
+    assert!(
+        of("[a]\ninclude none\n").unwrap_err().starts_with("jobs/a.fio:2: include none: jobs/none is not")
+    );
+    assert!(of("[a]\ninclude circle\n").unwrap_err().contains("16 files deep; do they go in a circle?"));
+    assert!(
+        of("[a]\ninclude sections\n")
+            .unwrap_err()
+            .starts_with("sections:1: [b]: a file that is included has")
+    );
+}
+
+/// The page names every option that is read, skipped or refused.
+#[test]
+fn the_page_has_every_option() {
+    let page = include_str!("../../../../../docs/benchmarks.md");
+    let refused = REFUSED.iter().chain(REFUSED_IN_A_CACHE).flat_map(|refused| refused.names);
+    let mut names = options::all().flat_map(|(names, _)| *names).chain(PASSED_OVER).chain(refused);
+    assert_eq!(names.find(|name| !page.contains(&format!("`{name}`"))), None);
 }
