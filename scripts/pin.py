@@ -351,7 +351,7 @@ def write_inputs(folder: Path) -> None:
     rows[1:] = [[str(int(row[0]) // 200), *row[1:]] for row in rows[1:]]
     (folder / "phone.csv").write_text("".join(",".join(row) for row in rows))
     job = "[global]\nsize=1m\nbs=4k\n{}\n[w]\nrw=randwrite\niodepth={}\n[r]\nrw=read\nbs=16k\n"
-    (folder / "direct.fio").write_text(job.format("direct=1", 8))
+    (folder / "direct.fio").write_text(job.format("ioengine=libaio\ndirect=1", 8))
     (folder / "buffered.fio").write_text(job.format("direct=0\nfsync=50", 1))
 
 

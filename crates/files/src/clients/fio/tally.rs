@@ -29,7 +29,7 @@ impl Tally {
     pub fn new(job: &Job, size: u64) -> Tally {
         Tally {
             size,
-            loops: job.loops - 1,
+            loops: job.loops.saturating_sub(1),
             bytes: [0; 3],
             issued: [0; 3],
             requests: 0,

@@ -84,7 +84,7 @@ fn listed(job: &Job, place: &Place) -> [(&'static str, String); 5] {
     [
         ("job", job.name.clone()),
         ("size", place.bytes.to_string()),
-        ("iodepth", job.iodepth.to_string()),
+        ("iodepth", depth(job).to_string()),
         ("numjobs", job.numjobs.to_string()),
         ("direct", u8::from(job.direct).to_string()),
     ]
@@ -176,11 +176,6 @@ impl Worker {
         }
     }
 
-    /// Returns the number of requests that may be in flight.
-    fn depth(&self) -> u32 {
-        if self.job.engine == Engine::Waits { 1 } else { self.job.iodepth }
-    }
-
     fn load(&mut self, moment: Moment) -> Step {
         if let Some(step) = self.waits(moment) {
             return step;
@@ -233,9 +228,10 @@ impl Worker {
                 return Some(Step::Await);
             }
             (self.sleeps, self.full, self.pace.completed) = (None, false, self.tally.requests);
-            return Some(Step::Until(self.until(moment.now_ns.saturating_add(ns))));
+            let until_ns = self.until(moment.now_ns.saturating_add(ns));
+            return Some(Step::Until(until_ns.max(moment.now_ns)));
         }
-        if moment.outstanding >= self.depth() {
+        if moment.outstanding >= depth(&self.job) {
             self.full = true;
             return Some(Step::Await);
         }
@@ -346,7 +342,7 @@ impl Worker {
     /// Reads what the pass has written.
     fn verify(&mut self, done: usize, moment: Moment) -> Step {
         let next = if self.is_late(moment.now_ns) { None } else { self.written.get(done).copied() };
-        if moment.outstanding > 0 && (next.is_none() || moment.outstanding >= self.depth()) {
+        if moment.outstanding > 0 && (next.is_none() || moment.outstanding >= depth(&self.job)) {
             return Step::Await;
         }
         let Some((offset, size)) = next else { return self.next_pass(moment) };
@@ -372,6 +368,11 @@ impl Worker {
         self.phase = Phase::Load;
         if self.job.direct { self.load(moment) } else { Step::Do(FileOp::Forget(0)) }
     }
+}
+
+/// Returns the number of requests of a worker that may be in flight.
+fn depth(job: &Job) -> u32 {
+    if job.engine == Engine::Waits { 1 } else { job.iodepth }
 }
 
 fn writes(job: &Job) -> bool {
