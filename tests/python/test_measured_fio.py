@@ -283,8 +283,8 @@ def test_options_are_believed_where_figures_agree(tmp_path: Path) -> None:
 
 
 def test_units_of_a_job_with_a_kb_base_of_1000(tmp_path: Path) -> None:
-    for given, size in ("16KiB", 16_384), ("16k", 16_000):
-        options = {"bs": given, "rw": "write", "kb_base": "1000"}
+    for bs, size in ("16KiB", 16_384), ("16k", 16_000):
+        options = {"bs": bs, "rw": "write", "kb_base": "1000"}
         document = fio(options=options, read=NOTHING, write=READ | {"io_bytes": size * 1_000_000})
         (row,), notes = read(tmp_path, json.dumps(document))
         assert (row.bs, notes) == (size, [])
