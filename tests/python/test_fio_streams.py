@@ -90,7 +90,7 @@ def test_what_is_left_to_nothing_is_the_same(tmp_path: Path, name: str) -> None:
 
 
 def passes(requests: Requests, blocks: int) -> list[list[tuple[int, int]]]:
-    """Cuts requests of one block each into passes over so many blocks; checks that a pass touches each block once."""
+    """Cuts requests of one block each into passes over this many blocks; checks that a pass touches each block once."""
     places = [(offset, size) for _, offset, size in requests]
     cut = [places[at : at + blocks] for at in range(0, len(places), blocks)]
     for each in cut:

@@ -271,11 +271,12 @@ impl FileHost {
         }
     }
 
-    /// Performs an fsync or fdatasync: first writes the data, in units of the flush policy, then commits the transaction
-    /// that holds the inode or, if no commit is needed, flushes the device. What an fdatasync needs of the inode is the
-    /// file's size and blocks; so after an overwrite it is the data and one flush.
+    /// Performs an fsync or fdatasync: first writes the data, in units of the flush policy, then commits the
+    /// transaction that holds the inode or, if no commit is needed, flushes the device. Of the inode an fdatasync needs
+    /// the size and the blocks; so after an overwrite it is the data and one flush.
     fn fsync(&mut self, client: u32, inode: u32, stage: Stage) -> Blocked {
         let mut stage = stage;
+        let data_only = matches!(self.active(client).op, FileOp::Fdatasync(_));
         loop {
             let rounds = match stage {
                 Stage::Begin => 0,
@@ -296,7 +297,6 @@ impl FileHost {
                 continue;
             }
             let file = self.fs.inode(inode);
-            let data_only = matches!(self.clients[client as usize].active, Some(active) if matches!(active.op, FileOp::Fdatasync(_)));
             let tid = if data_only { file.data_tid } else { file.tid };
             if self.fs.has_metadata() && tid > self.fs.journal.committed {
                 stage = Stage::Commit(tid);

@@ -32,7 +32,7 @@ pub struct Inode {
     pub size: u64,
     /// Number of the transaction in which the file last changed; 0: none.
     pub tid: Tid,
-    /// Number of the transaction in which its size or blocks last changed; 0: none.
+    /// The same for its size and blocks.
     pub data_tid: Tid,
     number: u32,
     directory: u32,
@@ -268,8 +268,7 @@ impl Fs {
         let file = &mut self.inodes[inode as usize];
         file.map = map;
         file.map.clear();
-        let was_empty = file.size == 0;
-        file.size = 0;
+        let was_empty = std::mem::take(&mut file.size) == 0;
         if self.meta && !was_empty {
             self.change(0, now_ns);
         }
@@ -326,11 +325,11 @@ impl Fs {
     /// Changes a file's inode: its attributes, or its size and time after a write that ends at `end`.
     pub fn touch(&mut self, inode: u32, end: u64, now_ns: u64) {
         let file = &mut self.inodes[inode as usize];
-        if end > file.size {
-            file.size = end;
-            return self.change_extent(inode, now_ns);
+        if end <= file.size {
+            return self.change_inode(inode, now_ns);
         }
-        self.change_inode(inode, now_ns);
+        file.size = end;
+        self.change_extent(inode, now_ns);
     }
 
     /// Returns the block of a page that is being written by a write that ends at `end`; allocates a block if the page

@@ -139,7 +139,7 @@ fn add(
     Ok(())
 }
 
-/// Returns the path and the text of a file to include: from here, or else from beside the file that includes it.
+/// Returns the path and the text of a file to include: from here, or else from next to the file that includes it.
 fn included(file: &str, name: &str, around: &Around) -> Result<(String, String), String> {
     let beside = file.rsplit_once('/').map(|(folder, _)| format!("{folder}/{name}"));
     let paths = [Some(name.to_owned()), beside];

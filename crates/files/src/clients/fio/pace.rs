@@ -12,7 +12,7 @@ pub(super) struct Pace {
     bytes: [u64; 3],
     /// When a Poisson process allows the next request of each direction, ns from then.
     due_ns: [u64; 3],
-    /// Number of completed requests that the worker knows of, as fio does: it looks only when it has to wait.
+    /// Number of requests whose completion the worker has seen: as fio, it looks only when it has to wait.
     pub completed: u64,
     /// Whether a request has been issued since the last look at pauses, and the number at the last pause.
     asked: bool,

@@ -14,12 +14,12 @@ pub(super) fn play(options: &str) -> Vec<(u64, Step)> {
     play_as(options, Engine::Queues, |_| ())
 }
 
-/// The same with this engine, and with fields of the job that are set here.
+/// Plays it with this engine, and with fields of the job that are set here.
 pub(super) fn play_as(options: &str, engine: Engine, set: impl Fn(&mut Job)) -> Vec<(u64, Step)> {
     play_on(false, options, engine, set)
 }
 
-/// The same on a device that serves one request at a time, or all of them.
+/// Plays it on a device that serves one request at a time, or all of them.
 pub(super) fn play_on(
     serial: bool,
     options: &str,

@@ -250,7 +250,7 @@ fn some_requests_of_a_random_job_are_sequential() {
     assert!((0.67..0.73).contains(&share), "{share}");
 }
 
-/// A distribution's ranks are where fio's hash puts them, which leaves blocks out if their number is no power of two.
+/// A distribution's ranks are where fio's hash puts them, which leaves blocks out if their number is not a power of two.
 #[test]
 fn blocks_that_a_hash_reaches() {
     let reached = |blocks: u64| {
