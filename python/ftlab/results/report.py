@@ -6,7 +6,19 @@ from typing import Any
 
 from ftlab.results.labels import parts, title
 from ftlab.results.result import Result
-from ftlab.units import Unit, amount, bandwidth, count, duration, iops, percent, significant, size, time_unit
+from ftlab.units import (
+    Unit,
+    amount,
+    bandwidth,
+    count,
+    duration,
+    iops,
+    percent,
+    quantity,
+    significant,
+    size,
+    time_unit,
+)
 
 PERCENTILES = ("50.000000", "90.000000", "99.000000", "99.900000")
 """The percentiles of a result that the report shows."""
@@ -354,8 +366,22 @@ def where_time_went(data: dict[str, Any]) -> list[str]:
         resources += f", busiest channel {max(channels) / elapsed * 100:.0f} %"
     return [
         f"where the time went: wait {wait:.1f} %, access {100 - wait:.1f} % of the latency",
+        *_at_the_host(data),
         *_at_the_controller(data),
         f"    {resources}; flash time: {shares}",
+    ]
+
+
+def _at_the_host(data: dict[str, Any]) -> list[str]:
+    """Returns a line with the share of the clients' time that ``host.operation_time`` takes, if it is set."""
+    benchmark, given = data.get("benchmark"), data["config"]["host"]["operation_time"]
+    each = None if given == "auto" else quantity(given)
+    if not benchmark or not each or not benchmark["elapsed_ns"]:
+        return []
+    share = benchmark["operations"] * each / (benchmark["elapsed_ns"] * benchmark["clients"])
+    return [
+        f"    host: {min(share, 1) * 100:.0f} % of the clients' time, {given} an operation "
+        f"(host.operation_time), which bounds a client at {1e9 / each:,.0f} operations/s"
     ]
 
 
