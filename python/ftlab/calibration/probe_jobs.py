@@ -161,7 +161,7 @@ def destructive() -> Iterator[Probe]:
         ),
         {
             **{"rw": "randwrite", "bs": "64k", "iodepth": "32"},
-            # By default fio counts completed requests, and the first burst of a job is longer than the others.
+            # fio counts completed requests by default, which makes the first burst longer than the others.
             **{"thinktime": "2s", "thinktime_blocks_type": "issue", "runtime": "30s", "time_based": "1"},
         },
         erases=anywhere,
