@@ -383,7 +383,7 @@ def _bytes(found: re.Match[str], kb_base: str) -> int:
     number, unit, binary = found.groups()
     kilo = 1024 if (kb_base == "1000") == bool(binary) else 1000
     digits = int(number[:18], 16 if number[:2].lower() == "0x" else 10)
-    return digits * kilo ** ("kmg".index(unit.lower()) + 1 if unit else 0)
+    return digits * int(kilo ** ("kmg".index(unit.lower()) + 1 if unit else 0))
 
 
 def _drive(document: Mapping[str, Any], job: _Job, file: str) -> str:
