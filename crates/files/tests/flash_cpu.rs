@@ -39,7 +39,9 @@ fn pages_move_one_request_after_another() {
     ];
     for (flash_cpu_ns, arrivals_us) in [(0, [0, 10, 480, 720]), (143_000, [0, 10, 766, 1149])] {
         let clients = Clients::scripts(vec![script.clone()]);
-        let (_, log) = run_files(&phone(0, flash_cpu_ns), clients, true);
+        let mut settings = phone(0, flash_cpu_ns);
+        settings.files.operation_ns = Some(10_000);
+        let (_, log) = run_files(&settings, clients, true);
         let mut arrivals: Vec<u64> = log.iter().map(|done| done.arrival_ns).collect();
         arrivals.sort_unstable();
         assert_eq!(arrivals, arrivals_us.map(|us| us * 1000), "{flash_cpu_ns}");
