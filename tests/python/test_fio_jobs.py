@@ -56,7 +56,7 @@ VALUES = {
 }
 RANDOM = {
     "aligned": ("rw=randread\nsize=16k\nio_size=8m\nblockalign=512", 25),
-    "mixed sizes": ("rw=randread\nsize=256k\nio_size=64m\nbssplit=4k/60:16k/30:64k/10", None),
+    "mixed sizes": ("rw=randread\nsize=256k\nio_size=64m\nnorandommap\nbssplit=4k/60:16k/30:64k/10", None),
     "in a zone": (f"rw=randread\n{STRIDED}\nzonesize=1t\nzonerange=16k\nio_size=4m\noffset=1m", 4),
 }
 
