@@ -65,7 +65,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("fio"), reason="fio is not inst
 
 def play(tmp_path: Path, job: str) -> ftlab.Result:
     path = tmp_path / "by_ftlab.fio"
-    path.write_text(f"[global]\ndirect=1\nfilename=drive\n[a]\n{job}\n")
+    path.write_text(f"[global]\ndirect=1\nnorandommap=1\nfilename=drive\n[a]\n{job}\n")
     return ftlab.run("map-plus", set={"workload.fio_job": str(path), "flash.blocks_per_plane": "64"})
 
 
