@@ -14,7 +14,9 @@ pub(crate) struct Alicloud;
 
 impl Parser for Alicloud {
     const TOLD_BY: &'static str = "stamps in microseconds since 1970, and whole sectors";
-    const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| header_is(line, &["device_id", "opcode", "offset", "length", "timestamp"]));
+    const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| {
+        header_is(line, &["device_id", "opcode", "offset", "length", "timestamp"])
+    });
     const HEADER: fn(&[u8]) -> bool = |line| added_header(line, &["device_id"]);
     const SAMPLE: &'static str =
         "419,W,8792731648,16384,1577808144360767\n725,R,59110326272,36864,1577808144360813\n";

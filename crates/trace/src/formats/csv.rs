@@ -64,7 +64,8 @@ pub(crate) fn wrong_header(line: &[u8]) -> Option<String> {
     separators.into_iter().find_map(|(separator, word)| {
         let line: Vec<u8> = line.iter().map(|&byte| if byte == separator { b',' } else { byte }).collect();
         let is_own = |name: &[u8]| name.starts_with(b"time_") || matches!(name, b"op" | b"offset" | b"size");
-        let is_word = |name: &[u8]| name.first().is_none_or(|&byte| byte.is_ascii_alphabetic() || byte == b'_');
+        let is_word =
+            |name: &[u8]| name.first().is_none_or(|&byte| byte.is_ascii_alphabetic() || byte == b'_');
         let names: Vec<_> = Commas::of(&line).take(COLUMNS).map(<[u8]>::to_ascii_lowercase).collect();
         let own = names.iter().filter(|name| is_own(name)).count();
         if own < 2 && (names.len() < 3 || !names.iter().all(|name| is_word(name))) {
@@ -167,7 +168,8 @@ impl Csv {
             self.columns[index] = column.0;
             self.used = index + 1;
         }
-        let lacking: Vec<_> = NEEDED.iter().zip(found).filter(|(_, seen)| !seen).map(|(need, _)| need).collect();
+        let lacking: Vec<_> =
+            NEEDED.iter().zip(found).filter(|(_, seen)| !seen).map(|(need, _)| need).collect();
         if lacking.is_empty() {
             return Ok(());
         }

@@ -14,7 +14,8 @@ pub(crate) struct K5cloud;
 
 impl Parser for K5cloud {
     const TOLD_BY: &'static str = "stamps with decimals in order, R or W, and whole sectors";
-    const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| header_is(line, &["ID", "Timestamp", "Type", "Offset", "Length"]));
+    const RECOGNISED: Recognised =
+        Recognised::HeaderOrLines(|line| header_is(line, &["ID", "Timestamp", "Type", "Offset", "Length"]));
     const HEADER: fn(&[u8]) -> bool = |line| added_header(line, &["id"]);
     const SAMPLE: &'static str = "2264,86400.121837000,R,48195870720,4096\n2264,86400.5,W,0,8192\n";
     const SOURCES: &'static [StreamsOf] = &[StreamsOf::Volume];

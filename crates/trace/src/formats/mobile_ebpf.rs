@@ -53,7 +53,8 @@ impl Parser for MobileEbpf {
     }
 
     fn shows(&self, line: &[u8]) -> bool {
-        let named = Self::source(line, StreamsOf::Process).is_some_and(|name| !name.iter().all(u8::is_ascii_digit));
+        let named =
+            Self::source(line, StreamsOf::Process).is_some_and(|name| !name.iter().all(u8::is_ascii_digit));
         named && line.rsplit(|&byte| byte == b',').next().is_some_and(|stamp| stamp.contains(&b'.'))
     }
 

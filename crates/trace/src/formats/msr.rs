@@ -23,7 +23,9 @@ pub(crate) struct Msr {
 
 impl Parser for Msr {
     const TOLD_BY: &'static str = "seven fields with the name of a host, or ticks since 1601";
-    const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| header_is(line, &["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"]));
+    const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| {
+        header_is(line, &["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"])
+    });
     const HEADER: fn(&[u8]) -> bool = |line| added_header(line, &["timestamp"]);
     const SAMPLE: &'static str =
         "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372003061630,usr,1,Write,13,8192,1963\n";

@@ -113,7 +113,8 @@ impl Reader for OracleGeneral {
     }
 
     fn notes(&self) -> Vec<String> {
-        let sizes = "the size of an object is that of its first access, whatever is read of it later".to_owned();
+        let sizes =
+            "the size of an object is that of its first access, whatever is read of it later".to_owned();
         [self.0.notes(), vec![sizes]].concat()
     }
 

@@ -14,7 +14,8 @@ pub(crate) struct Spc;
 
 impl Parser for Spc {
     const TOLD_BY: &'static str = "stamps with decimals in order, and addresses that are too odd for bytes";
-    const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| header_is(line, &["ASU", "LBA", "Size", "Opcode", "Timestamp"]));
+    const RECOGNISED: Recognised =
+        Recognised::HeaderOrLines(|line| header_is(line, &["ASU", "LBA", "Size", "Opcode", "Timestamp"]));
     const HEADER: fn(&[u8]) -> bool = |line| added_header(line, &["asu"]);
     const SAMPLE: &'static str = "0, 20941264, 8192, W, 0.551706\n1,100,3573,r,0.554041,extra\n";
     const SOURCES: &'static [StreamsOf] = &[StreamsOf::Volume];
@@ -26,7 +27,8 @@ impl Parser for Spc {
     fn shows(&self, line: &[u8]) -> bool {
         let mut fields = Commas::of(line).skip(1);
         let address = fields.next().unwrap_or_default();
-        (address == b"0" || !in_sectors(&[address])) && fields.nth(2).is_some_and(|stamp| stamp.contains(&b'.'))
+        (address == b"0" || !in_sectors(&[address]))
+            && fields.nth(2).is_some_and(|stamp| stamp.contains(&b'.'))
     }
 
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {

@@ -1,7 +1,7 @@
 //! Tencent CBS (Zhang et al., ATC 2020): `Timestamp,Offset,Size,IOType,VolumeID`; whole seconds, offset and size in
 //! sectors, IOType 0 for a read and 1 for a write.
 
-use super::{Recognised, Stamps, added_header, header_is, digit_op, is_date};
+use super::{Recognised, Stamps, added_header, digit_op, header_is, is_date};
 use crate::devices::Devices;
 use crate::fields::{Commas, in_sectors, sectors, ticks};
 use crate::text::{Parser, Row, Trouble};
@@ -16,7 +16,9 @@ pub(crate) struct Tencent;
 impl Parser for Tencent {
     const TOLD_BY: &'static str = "stamps in seconds since 1970, and sizes that are too small for bytes";
     const STAMPS: Stamps = Stamps::Seconds;
-    const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| header_is(line, &["Timestamp", "Offset", "Size", "IOType", "VolumeID"]));
+    const RECOGNISED: Recognised = Recognised::HeaderOrLines(|line| {
+        header_is(line, &["Timestamp", "Offset", "Size", "IOType", "VolumeID"])
+    });
     const HEADER: fn(&[u8]) -> bool = |line| added_header(line, &["timestamp"]);
     const SAMPLE: &'static str = "1538323200,12910952,8,0,1063\n1538323201,6265368,8,1,1064\n";
     const SOURCES: &'static [StreamsOf] = &[StreamsOf::Volume];
