@@ -7,6 +7,7 @@
 
 mod common;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ use ftlab_files::clients::{Clients, fio};
 use ftlab_generator::Generator;
 use rand::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus as Draw;
+use serde_json::Value as Json;
 
 /// Number of requests, and number of progress calls, after which a run is stopped; whatever it did before has been
 /// checked.
