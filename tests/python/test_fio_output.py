@@ -161,7 +161,7 @@ def test_a_fio_job_has_a_job_for_each_section(tmp_path: Path) -> None:
     assert [(job["jobname"], job["groupid"]) for job in (first, second)] == [("rr", 0), ("sw", 1)]
     assert [first["read"]["io_bytes"], second["read"]["io_bytes"]] == [4 << 20, 0]
     assert [first["write"]["io_bytes"], second["write"]["io_bytes"]] == [0, 8 << 20]
-    # Little's law holds in each: the workers keep so many requests outstanding.
+    # Little's law holds in each: the workers keep that many requests outstanding.
     for job, op, depth in ((first, "read", 8), (second, "write", 4)):
         assert job[op]["iops"] * job[op]["lat_ns"]["mean"] / 1e9 == pytest.approx(depth, rel=0.02)
     assert sum(job["job_runtime"] for job in (first, second)) == pytest.approx(result.elapsed_ns / 1e6, abs=2)

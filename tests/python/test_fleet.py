@@ -40,7 +40,7 @@ worst = 3
 
 def cloud(path: Path, volumes: int, requests: int, seed: int = 1) -> None:
     """Writes a seeded random trace in Alibaba's layout, with volumes of different load."""
-    draw, lines, time_us = random.Random(seed), [], 0
+    draw, lines, time_us = random.Random(seed), [], 1_577_808_000_000_000
     weights = [1 / (rank + 1) for rank in range(volumes)]
     for volume in draw.choices(range(volumes), weights, k=requests):
         time_us += draw.randint(1, 400)

@@ -107,7 +107,8 @@ def parsed(folder: Path, environment: dict[str, str]) -> subprocess.CompletedPro
 
 
 @pytest.mark.parametrize("given", PROBES, ids=lambda given: given.name)
-def test_ftlab_runs_every_job(tmp_path: Path, given: Probe) -> None:
+def test_ftlab_runs_every_job(tmp_path: Path, given: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRIVE", "/dev/drive")
     path = tmp_path / "a.fio"
     path.write_text(shorter(probe.text(given)))
     settings = {"workload.fio_job": str(path), "flash.blocks_per_plane": "64"}

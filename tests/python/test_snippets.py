@@ -99,8 +99,10 @@ def unfenced(page: Path) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if unfenced(page)], ids=named)
-def test_commands_run(page: Path, place: Path) -> None:
+def test_commands_run(page: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs the commands in indented blocks, one after another, on the trace that comes with ftlab."""
+    # A page exports it before.
+    monkeypatch.setenv("DRIVE", "/dev/nvme0n1")
     laid(page, place)
     for words in unfenced(page):
         stand_ins = dict.fromkeys(("FILE", "TRACE", "a.csv", "mine.bin"), TRACE)

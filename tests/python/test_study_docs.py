@@ -85,7 +85,11 @@ def test_the_python_of_the_first_study_runs(
 
 
 def test_the_fleet_of_the_page_runs(cli: Cli) -> None:
-    rows = [f"{volume},W,{4096 * at},4096,{1000 * at}" for at in range(20) for volume in (1, 2)]
+    rows = [
+        f"{volume},W,{4096 * at},4096,{1_577_808_000_000_000 + 1000 * at}"
+        for at in range(20)
+        for volume in (1, 2)
+    ]
     (cli.directory / "alibaba.csv").write_text("\n".join(rows) + "\n")
     cli.ok("trace", "split", "alibaba.csv", "--by", "volume", "--out", "volumes")
     (cli.directory / "fleet.toml").write_text(blocks("fleets", "toml")[0])

@@ -14,7 +14,10 @@ fn folder(name: &str) -> PathBuf {
 
 /// Records this many requests, and returns how far that came.
 fn record(path: &Path, requests: u64, rotate: Option<u64>) -> RecordingStatus {
-    let mut recording = Recording::create(path, false, rotate).unwrap();
+    record_with(Recording::create(path, false, rotate).unwrap(), requests)
+}
+
+fn record_with(mut recording: Recording, requests: u64) -> RecordingStatus {
     for number in 0..requests {
         let record = Record { time_ns: number, op: Op::Read, size: 512, ..Record::FLUSH };
         recording.push(number + 1, &record, 1);
@@ -46,8 +49,9 @@ fn a_recording_goes_on_in_numbered_files() {
     // However small the files are to be, each has a request.
     assert_eq!(record(&folder.join("b.csv"), 5, Some(1)).files, 5);
     // The numbered names are nothing that the user has named: a link there is replaced, not followed.
+    let recording = Recording::create(&folder.join("c.csv"), false, Some(1)).unwrap();
     std::os::unix::fs::symlink(folder.join("victim"), folder.join("c.0003.csv")).unwrap();
-    assert_eq!(record(&folder.join("c.csv"), 5, Some(1)).files, 5);
+    assert_eq!(record_with(recording, 5).files, 5);
     assert!(!folder.join("victim").exists() && folder.join("c.0003.csv").is_file());
     std::fs::remove_dir_all(&folder).unwrap();
 }

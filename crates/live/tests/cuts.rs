@@ -16,6 +16,7 @@ use campaign::campaign;
 use drawn::{Key, grown, keys, of_text};
 use ftlab_config::Resolved;
 use ftlab_core::flash::Endurance;
+use ftlab_core::flash::errors::Process;
 use ftlab_core::ftl;
 use ftlab_core::sim::Prepared;
 use ftlab_live::LiveError;
@@ -264,7 +265,10 @@ fn endure_device(resolved: &Resolved, name: &str, seed: u64, time: Time, cycles:
     let (page, bytes) =
         (resolved.settings.ftl.logical_page_bytes as usize, resolved.settings.user_bytes() as usize);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let errors = resolved.state_identity().keys().any(|key| key.starts_with("flash.errors."));
+    let rates = &resolved.settings.flash.errors;
+    // A process, or any coefficient that is stated, may make reads fail.
+    let stated = [rates.base, rates.wear, rates.retention, rates.disturb];
+    let errors = rates.process != Process::None || stated.iter().any(Option::is_some);
     let may_fail = errors || resolved.settings.flash.endurance != Endurance::Unlimited;
     let new = || Account { known: vec![0; bytes / SECTOR], may_fail, ..Account::default() };
     let mut account = new();

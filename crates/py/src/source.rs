@@ -129,14 +129,9 @@ pub fn once(settings: &Settings) -> Result<Opened, Fault> {
 /// cannot be read, which the run will report.
 pub fn job_notes(settings: &Settings) -> Vec<String> {
     let own = settings.tenants.0.iter().filter_map(|tenant| tenant.workload.fio_job.as_ref());
-    let mut notes = Vec::new();
-    for note in own.chain(&settings.workload.fio_job).flat_map(|path| Some(jobs(path).ok()?.notes)).flatten()
-    {
-        if !notes.contains(&note) {
-            notes.push(note);
-        }
-    }
-    notes
+    let read = own.chain(&settings.workload.fio_job).filter_map(|path| jobs(path).ok());
+    let mut known = std::collections::HashSet::new();
+    read.flat_map(|jobs| jobs.notes).filter(|note| known.insert(note.clone())).collect()
 }
 
 /// Reads a fio job file, with the variables of the environment and the files that it includes.

@@ -212,7 +212,7 @@ fn fio_version_2_waits() {
         ]
     );
     let note = read(content, &Options::default()).unwrap().1.notes.remove(0);
-    assert!(note.starts_with("a wait ends at so many milliseconds since the start"), "{note}");
+    assert!(note.starts_with("a wait ends at its number of milliseconds since the start"), "{note}");
 }
 
 /// Regression: a log was refused until its unit was named, with 1ns on offer; fio writes microseconds.

@@ -18,7 +18,12 @@ fn told(name: &str, content: &str) -> (&'static str, Option<String>) {
 /// Lines of `time,op,offset,size`, as a program makes them without a header.
 fn headless(more: &str) -> String {
     let line = |i: u64| {
-        format!("{},{},{},4096{more}\n", i * 431_000, if i % 3 == 0 { 'W' } else { 'R' }, i * 7 % 40 * 4096)
+        format!(
+            "{},{},{},4096{more}\n",
+            i * 431_000,
+            if i.is_multiple_of(3) { 'W' } else { 'R' },
+            i * 7 % 40 * 4096
+        )
     };
     (1..200).map(line).collect()
 }

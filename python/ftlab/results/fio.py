@@ -80,7 +80,7 @@ class Digest:
     section: Section | None = None
     """The section of a fio job whose requests these are; None: all requests of the run."""
     parts: tuple[Digest, ...] = ()
-    """The same of each section of a fio job; none where there is no job, or sections ran at the same time."""
+    """The same for each section of a fio job; none without a job, or where sections ran at the same time."""
 
 
 @dataclass(frozen=True)

@@ -374,7 +374,7 @@ def where_time_went(data: dict[str, Any]) -> list[str]:
 
 def _at_the_host(data: dict[str, Any]) -> list[str]:
     """Returns a line with the share of the clients' time that ``host.operation_time`` takes, if it is set."""
-    benchmark, given = data.get("benchmark"), data["config"]["host"]["operation_time"]
+    benchmark, given = data.get("benchmark"), data["config"]["host"].get("operation_time", "auto")
     each = None if given == "auto" else quantity(given)
     if not benchmark or not each or not benchmark["elapsed_ns"]:
         return []

@@ -38,7 +38,7 @@ MOST_KILLED = 3
 """The maximum number of workers that one run may crash."""
 
 MOST_WAITED = 20
-"""How often a run is done again that the scheduler gave up although it did not crash so many workers."""
+"""How often a run is done again that the scheduler gave up although it did not crash that many workers."""
 
 IN_FLIGHT = 500
 """The maximum number of runs handed over whose results are still missing, so that neither runs nor results

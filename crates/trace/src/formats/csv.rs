@@ -58,7 +58,7 @@ fn is_header(line: &[u8]) -> bool {
 }
 
 /// Returns what keeps a first line from being the header: it names two of the required columns or more, or it is the
-/// header of a table with other names. `None`: it is no header.
+/// header of a table with other names. `None`: it is not a header.
 pub(crate) fn wrong_header(line: &[u8]) -> Option<String> {
     let separators = [(b',', ""), (b';', "semicolons"), (b'\t', "tabs"), (b'|', "bars")];
     separators.into_iter().find_map(|(separator, word)| {

@@ -2,7 +2,7 @@
 //! `write_iolog` writes since fio 3.31.
 //!
 //! Source: axboe/fio iolog.c (log_io_u, read_iolog, read_iolog_get, delay_since_ttime) of 3.33, and its runs. Version 3
-//! counts microseconds since the job began. A wait of version 2 ends at so many milliseconds since fio's start; its
+//! counts microseconds since the job began. A wait of version 2 ends at this number of milliseconds since fio's start; its
 //! manual speaks of microseconds since the wait before.
 
 use super::Recognised;
@@ -110,7 +110,7 @@ impl Parser for Fio {
     }
 
     fn notes(&self) -> Vec<String> {
-        let waits = "a wait ends at so many milliseconds since the start, as in fio's own replay; its manual \
+        let waits = "a wait ends at its number of milliseconds since the start, as in fio's own replay; its manual \
                      speaks of microseconds since the wait before";
         let (recordings, unseen_ms) = (self.recordings, self.unseen_ns as f64 / 1e6);
         let appended = format!(

@@ -1,9 +1,10 @@
 //! A column of numbers, read a few rows at a time.
 
 use super::decode::{Delta, Hybrid};
-use super::footer::{ColumnChunk, Numbers, Unit};
+use super::footer::{ColumnChunk, Numbers};
 use super::page::{Content, Page, Pages};
 use super::thrift::ENDS;
+use super::written::Unit;
 use std::fs::File;
 use std::sync::Arc;
 

@@ -1,8 +1,7 @@
 //! The footer of a Parquet file: its columns, and where the data of each row group is.
 
 use super::thrift::{Kind, Thrift};
-use super::written;
-use std::collections::BTreeMap;
+use super::written::{self, Pairs, Unit};
 
 /// Why a file is not read whose columns, or some of them, are encrypted.
 pub(super) const ENCRYPTED: &str = "it is encrypted, which ftlab does not read: write it without encryption";
@@ -39,20 +38,6 @@ pub(super) struct Numbers {
     pub(super) float: bool,
     pub(super) unit: Unit,
 }
-
-/// What a number counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    /// What the column's name says.
-    One,
-    /// Steps of so many nanoseconds: a duration, or a time of the day.
-    Span(i64),
-    /// Steps of so many nanoseconds since 1970.
-    Clock(i64),
-}
-
-/// What the writer noted, by its keys.
-pub(super) type Pairs = BTreeMap<String, String>;
 
 /// A row group: the data of the chosen columns for some of the rows.
 #[derive(Clone, Debug, Default)]

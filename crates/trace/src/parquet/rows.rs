@@ -2,7 +2,7 @@
 
 use super::column::Column;
 use super::footer::Group;
-use super::{COLUMNS, FURTHER, LATENCY, Opened};
+use super::opened::{COLUMNS, Chosen, FURTHER, LATENCY, Opened};
 use crate::chunks::Chunk;
 use crate::lines::input_error;
 use crate::options::GoOn;
@@ -32,7 +32,7 @@ pub(super) struct Rows {
 impl Rows {
     /// Starts at the first row.
     pub(super) fn new(opened: &Opened, go_on: GoOn) -> Rows {
-        let column = |column: &super::Chosen| {
+        let column = |column: &Chosen| {
             // No flags, no stream; a latency that is not known.
             let missing = if column.name == LATENCY { -1 } else { 0 };
             let fractions = column.name == LATENCY;

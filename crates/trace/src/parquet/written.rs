@@ -1,14 +1,28 @@
 //! What a writer says about the type of a column that the format itself leaves open: a span of time is a plain whole
 //! number in Parquet, and its unit is only in Arrow's schema, in pandas' metadata, or in Spark's.
 
-use super::footer::{Pairs, Unit};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 const ARROW: &str = "ARROW:schema";
 const PANDAS: &str = "pandas";
 const SPARK: &str = "org.apache.spark.sql.parquet.row.metadata";
 /// Nanoseconds of Arrow's units of time, by their number.
 const UNITS_NS: [i64; 4] = [1_000_000_000, 1_000_000, 1000, 1];
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// What the column's name says.
+    One,
+    /// Steps of this number of nanoseconds: a duration, or a time of the day.
+    Span(i64),
+    /// Steps of this number of nanoseconds since 1970.
+    Clock(i64),
+}
+
+/// What the writer noted, by its keys.
+pub(super) type Pairs = BTreeMap<String, String>;
 
 /// Returns what the numbers of a column without a logical type count.
 ///

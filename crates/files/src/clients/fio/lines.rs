@@ -25,7 +25,7 @@ const OF_THE_MACHINE: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
 
 /// What a job file takes from around it.
 pub struct Around<'a> {
-    /// Returns the value of an environment variable, if it is set.
+    /// Gives the value of an environment variable, if it is set.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// Reads a file to include; an error says why it cannot be read.
     pub text: &'a dyn Fn(&str) -> Result<String, String>,
@@ -48,7 +48,7 @@ impl At {
         self.fail_whole(message.chars().take(MOST_MESSAGE).collect())
     }
 
-    /// The same for a message that is short because of what it consists of.
+    /// Returns the error for a message that is short because of what it consists of.
     pub fn fail_whole(&self, message: String) -> JobError {
         JobError { file: self.file.to_string(), line: self.line, message }
     }
