@@ -73,7 +73,8 @@ def _volume(number: int, requests: int, draw: random.Random) -> np.ndarray[Any, 
     """Returns the requests of one volume, from a random model with a seed of its own and a random start."""
     keys = {"workload.synthetic.requests": str(requests), "seed": str(draw.randint(1, 10**6))}
     config = load(str(draw.choice(MODELS)), [Override(key, key, value) for key, value in keys.items()])
-    start_us = draw.randint(0, 60_000_000)
+    # Stamps as the cloud's: microseconds since 1970.
+    start_us = 1_577_808_000_000_000 + draw.randint(0, 60_000_000)
     parts = []
     for chunk in _core.trace_chunks(config, CHUNK_ROWS):
         times, ops, offsets, sizes, *_ = (np.asarray(column) for column in chunk)
