@@ -310,8 +310,6 @@ pub struct Work {
     superblocks: Option<Box<superblocks::Filling>>,
     /// Whether pages differ by type, reads can meet errors, or callers name pages of superblocks.
     differ: bool,
-    /// Stream of the page that is being written.
-    stream: u16,
 }
 
 /// What the next step of the current chain waits for.

@@ -26,7 +26,6 @@ impl Work {
             labels: None,
             tally: None,
             waited: Waited { hurry: Vec::new(), busy: None, current: 1 },
-            stream: 0,
             superblocks: None,
         }
     }
@@ -131,17 +130,6 @@ impl Work {
     /// Whether requests behind the current one wait for a LUN.
     pub(crate) fn hurries(&self, lun: u32) -> bool {
         self.waited.hurry.get(lun as usize) == Some(&self.waited.current)
-    }
-
-    /// Sets the stream of the page that is written next.
-    #[inline]
-    pub(crate) fn set_stream(&mut self, stream: u16) {
-        self.stream = stream;
-    }
-
-    /// Returns the stream of the page that is being written.
-    pub(crate) fn stream(&self) -> u16 {
-        self.stream
     }
 
     /// Sets which LUNs are busy, for dynamic allocation.

@@ -3,6 +3,7 @@
 
 use super::PageMapped;
 use crate::flash::{Cause, Work};
+use crate::ftl::log::Asked;
 use crate::ftl::map::translation::Translation;
 use crate::ftl::recovery::Flaw;
 use crate::request::Pages;
@@ -10,16 +11,16 @@ use crate::request::Pages;
 impl<T: Translation> PageMapped<T> {
     /// Makes the trims so far durable ([`crate::ftl::log`]).
     pub(super) fn state_trims(&mut self, work: &mut Work) {
-        if self.data.trim_pages_due() == 0 {
+        if self.data.durable.due().is_empty() {
             return;
         }
         // All this is one chain: a trim page says which data is there, so the data must be on flash first. The
         // loop starts at the end, since a collection may write some of the trim pages meanwhile.
-        for at in (0..self.data.trim_pages_due()).rev() {
-            if let Some(owner) = self.data.trim_page_due(at) {
-                self.data.trim_page_moves(&mut self.slots, owner);
-                self.append(owner, Cause::Pad, work);
-                self.data.hold_trim_page(&self.slots, owner);
+        for at in (0..self.data.durable.due().len()).rev() {
+            if let Some(&owner) = self.data.durable.due().get(at) {
+                self.data.trim_page_moves(&self.slots, owner);
+                self.append(Asked::of(owner, Cause::Pad), work);
+                self.data.durable.hold(&self.slots, owner);
             }
         }
         self.data.flush(&mut self.slots, work);
