@@ -8,6 +8,79 @@ use crate::request::{Entry, HostSide, Mark, Pages, Pool, Request};
 use crate::util::NONE;
 use crate::workload::Op;
 
+/// What the device works with at an instant.
+#[derive(Debug)]
+pub struct Turn<'a, F> {
+    /// The instant, ns.
+    pub now_ns: u64,
+    /// The requests.
+    pub pool: &'a mut Pool,
+    /// The FTL.
+    pub ftl: &'a mut F,
+    /// Receives the steps that the FTL decides on.
+    pub work: &'a mut Work,
+    /// Receives the requests of the host that complete.
+    pub done: &'a mut Vec<u32>,
+}
+
+impl<F> Turn<'_, F> {
+    /// Returns the same again, for a function that is not inlined: so this one can stay in registers.
+    #[inline(always)]
+    pub(super) fn again(&mut self) -> Turn<'_, F> {
+        let Turn { now_ns, pool, ftl, work, done } = self;
+        Turn { now_ns: *now_ns, pool, ftl, work, done }
+    }
+}
+
+impl<F: Running> Turn<'_, F> {
+    /// When the first request of a batch issues, loads the mappings of the batch's translation page that the batch misses.
+    fn fetch_for_batch(&mut self, id: u32) {
+        let pool = &*self.pool;
+        let HostSide { batch, translation_page, .. } = pool[id].host;
+        let mut at = id;
+        // A scheduler of the device may have let later members of the batch overtake this one; the slot of a member that
+        // has completed may by now hold a request of another batch.
+        let mut needs = std::iter::from_fn(|| {
+            let member = (at != NONE && pool[at].host.batch == batch).then(|| &pool[at])?;
+            at = pool.behind(at);
+            // A read that carries entries needs no mapping.
+            Some(if member.mark.has_entries() { Pages::NONE } else { member.pages })
+        });
+        self.ftl.prefetch(translation_page, &mut needs, self.work);
+    }
+
+    /// Runs a request that the host has marked, with the commands of cooperation that go before and after it.
+    #[cold]
+    fn serve_marked(&mut self, op: Op, pages: Pages, mark: Mark, entries: &[Entry]) -> u32 {
+        let block = self.ftl.block_size().map_or(0, |size| pages.first / size.pages);
+        if mark.begin {
+            self.ftl.coop_issue(block, self.work);
+        }
+        let misses = self.serve(op, pages, mark, entries);
+        if mark.end {
+            self.ftl.coop_complete(block, self.work);
+        }
+        misses
+    }
+
+    /// Runs a request through the FTL, with its mark and the entries that it carries; returns the number of its
+    /// mapping-cache misses.
+    #[inline(never)] // keeps the path of reads and writes without marks short
+    fn serve(&mut self, op: Op, pages: Pages, mark: Mark, entries: &[Entry]) -> u32 {
+        let Turn { ftl, work, .. } = self;
+        match op {
+            Op::Read if entries.is_empty() => ftl.read_marked(pages, mark, work),
+            Op::Read => ftl.read_with(pages, entries, mark, work),
+            Op::Write => ftl.write_marked(pages, mark, work),
+            Op::Trim => ftl.trim(pages, work),
+            Op::Flush => {
+                ftl.flush(work);
+                0
+            }
+        }
+    }
+}
+
 impl Device {
     /// Reports to the tape, the moves and the lookups which pages of a request issue.
     #[cold]
@@ -28,84 +101,80 @@ impl Device {
         }
     }
 
-    /// Issues a request: runs it through the FTL, and starts its steps. `APART` says whether more may be done for it.
+    /// Issues a request: runs it through the FTL, and starts its steps. `ATTENDED` says whether more may be done for it.
     #[inline(always)] // for every request
-    pub(super) fn begin<const APART: bool>(
-        &mut self,
-        id: u32,
-        now_ns: u64,
-        pool: &mut Pool,
-        ftl: &mut impl Running,
-        work: &mut Work,
-        done: &mut Vec<u32>,
-    ) {
-        work.clear();
-        let attended = APART && self.attended;
+    pub(super) fn begin<const ATTENDED: bool>(&mut self, id: u32, turn: &mut Turn<impl Running>) {
+        turn.work.clear();
+        let attended = ATTENDED && self.attended;
         if attended {
-            work.set_now(now_ns);
-            if pool[id].mark.reads_map() {
-                return self.begin_hand_out(id, now_ns, pool, ftl, work, done);
+            turn.work.set_now(turn.now_ns);
+            if turn.pool[id].mark.reads_map() {
+                return self.begin_hand_out(id, turn);
             }
-            if let Some(part) = self.waiting.sched.part(work) {
-                return self.begin_part((id, part), now_ns, pool, ftl, work, done);
+            if let Some(part) = self.waiting.sched.part(turn.work) {
+                return self.begin_part(id, part, turn);
             }
-            if self.reads_buffer(pool[id].op, pool[id].pages) {
-                return self.begin_rest(id, now_ns, pool, ftl, work, done);
+            if self.reads_buffer(turn.pool[id].op, turn.pool[id].pages) {
+                return self.begin_rest(id, turn);
             }
-            self.tell((id, &pool[id]), pool[id].pages, now_ns, ftl);
-            self.discard(pool[id].op, pool[id].pages, pool[id].mark);
+            self.tell((id, &turn.pool[id]), turn.pool[id].pages, turn.now_ns, turn.ftl);
+            self.discard(turn.pool[id].op, turn.pool[id].pages, turn.pool[id].mark);
         }
-        let request = &pool[id];
-        self.waiting.leave(request, &self.array, ftl, work);
+        let request = &turn.pool[id];
+        self.waiting.leave(request, &self.array, turn.ftl, turn.work);
         let (op, pages) = (request.op, request.pages);
-        if request.host.prefetch && (op == Op::Read || !ftl.updates_free()) {
-            fetch_for_batch(id, pool, ftl, work);
+        if request.host.prefetch && (op == Op::Read || !turn.ftl.updates_free()) {
+            turn.again().fetch_for_batch(id);
         }
-        let request = &mut pool[id];
+        let request = &turn.pool[id];
         let misses = if request.mark.any() {
-            marked(ftl, op, pages, (request.mark, self.entries_of(id, request, pages)), work)
+            let entries = self.entries_of(id, request, pages);
+            let mark = request.mark;
+            turn.again().serve_marked(op, pages, mark, entries)
         } else {
             match op {
-                Op::Read => ftl.read(pages, work),
-                Op::Write => ftl.write(pages, work),
-                Op::Trim | Op::Flush => serve(ftl, op, pages, (Mark::default(), &[]), work),
+                Op::Read => turn.ftl.read(pages, turn.work),
+                Op::Write => turn.ftl.write(pages, turn.work),
+                Op::Trim | Op::Flush => turn.again().serve(op, pages, Mark::default(), &[]),
             }
         };
-        if ftl.is_read_only() {
-            request.failed = self.turned_read_only(now_ns, ftl);
+        let request = &mut turn.pool[id];
+        if turn.ftl.is_read_only() {
+            request.failed = self.turned_read_only(turn.now_ns, turn.ftl);
         }
         request.misses = misses;
         if attended {
-            request.failed |= work.take_failure() && op == Op::Read;
+            request.failed |= turn.work.take_failure() && op == Op::Read;
         }
-        request.device.steps_left = work.steps().len() as u32;
-        if request.device.steps_left == 0 {
-            self.end(id, now_ns, pool, done);
-        } else {
-            self.array.start((id, Some(pages.stream)), work, op == Op::Read, now_ns);
+        self.launch(id, Some(pages.stream), 0, turn);
+    }
+
+    /// Starts the steps of a request that the FTL has decided on, for a stream or for none. Ends the request if there are no
+    /// steps and nothing else `remains` of it: pages that have not issued yet.
+    #[inline(always)] // for every request
+    pub(super) fn launch(&mut self, id: u32, stream: Option<u16>, remains: u32, turn: &mut Turn<impl Sized>) {
+        let request = &mut turn.pool[id];
+        let (steps, op) = (turn.work.steps().len() as u32, request.op);
+        request.device.steps_left = remains + steps;
+        if remains + steps == 0 {
+            self.end(id, turn.now_ns, turn.pool, turn.done);
+        } else if remains == 0 || steps > 0 {
+            self.array.start((id, stream), turn.work, op == Op::Read, turn.now_ns);
         }
     }
 
     /// Issues a request for which more may be done: where tenants are told apart or the host holds entries, charges the
     /// flash's work to its stream, and notes whether mappings were read for it.
     #[inline(never)] // keeps the path of all other requests short
-    pub(super) fn begin_attended(
-        &mut self,
-        id: u32,
-        now_ns: u64,
-        pool: &mut Pool,
-        ftl: &mut impl Running,
-        work: &mut Work,
-        done: &mut Vec<u32>,
-    ) {
-        debug_assert!(self.ledger.as_ref().is_none_or(|ledger| ledger.is_current(work.counts())));
-        let mapped = work.counts().reads[Cause::Map];
-        self.begin::<true>(id, now_ns, pool, ftl, work, done);
+    pub(super) fn begin_attended(&mut self, id: u32, mut turn: Turn<impl Running>) {
+        debug_assert!(self.ledger.as_ref().is_none_or(|ledger| ledger.is_current(turn.work.counts())));
+        let mapped = turn.work.counts().reads[Cause::Map];
+        self.begin::<true>(id, &mut turn);
         if self.noted {
-            let request = &mut pool[id];
-            request.host.fetched |= work.counts().reads[Cause::Map] > mapped;
+            let request = &mut turn.pool[id];
+            request.host.fetched |= turn.work.counts().reads[Cause::Map] > mapped;
             // The entries that the host reads belong to nobody.
-            self.charge((!request.mark.reads_map()).then_some(request.pages.stream), work);
+            self.charge((!request.mark.reads_map()).then_some(request.pages.stream), turn.work);
         }
     }
 
@@ -145,39 +214,20 @@ impl Device {
 
     /// Begins a read some of whose pages are in the write buffer.
     #[cold]
-    fn begin_rest(
-        &mut self,
-        id: u32,
-        now_ns: u64,
-        pool: &mut Pool,
-        ftl: &mut impl Running,
-        work: &mut Work,
-        done: &mut Vec<u32>,
-    ) {
-        self.waiting.leave(&pool[id], &self.array, ftl, work);
-        if pool[id].host.prefetch {
-            fetch_for_batch(id, pool, ftl, work);
+    fn begin_rest(&mut self, id: u32, turn: &mut Turn<impl Running>) {
+        self.waiting.leave(&turn.pool[id], &self.array, turn.ftl, turn.work);
+        if turn.pool[id].host.prefetch {
+            turn.fetch_for_batch(id);
         }
-        let pages = pool[id].pages;
-        pool[id].misses = self.read_rest((id, &pool[id]), pages, now_ns, ftl, work);
-        pool[id].failed |= work.take_failure();
-        pool[id].device.steps_left = work.steps().len() as u32;
-        if pool[id].device.steps_left == 0 {
-            return self.end(id, now_ns, pool, done);
-        }
-        self.array.start((id, Some(pages.stream)), work, true, now_ns);
+        let pages = turn.pool[id].pages;
+        turn.pool[id].misses = self.read_rest(id, pages, turn);
+        turn.pool[id].failed |= turn.work.take_failure();
+        self.launch(id, Some(pages.stream), 0, turn);
     }
 
     /// Reads those of a request's pages that are not in the write buffer; returns the number of mapping-cache misses.
     #[cold]
-    fn read_rest(
-        &mut self,
-        (id, request): (u32, &Request),
-        pages: Pages,
-        now_ns: u64,
-        ftl: &mut impl Running,
-        work: &mut Work,
-    ) -> u32 {
+    fn read_rest(&mut self, id: u32, pages: Pages, turn: &mut Turn<impl Running>) -> u32 {
         let (mut at, mut misses) = (0, 0);
         while at < pages.pages {
             let Some(buffer) = &mut self.buffer else { break };
@@ -186,130 +236,61 @@ impl Device {
             if held {
                 buffer.hit(id, part);
                 if let Some(moves) = &self.moves {
-                    moves.note(Move::Issue { request: Some(request.id) });
-                    commands::note_read(moves, (part, &[]), Some(buffer), ftl);
+                    moves.note(Move::Issue { request: Some(turn.pool[id].id) });
+                    commands::note_read(moves, (part, &[]), Some(buffer), turn.ftl);
                 }
             } else {
-                self.tell((id, request), part, now_ns, ftl);
-                let entries = self.entries_of(id, request, part);
-                misses += serve(ftl, Op::Read, part, (request.mark, entries), work);
+                self.tell((id, &turn.pool[id]), part, turn.now_ns, turn.ftl);
+                misses += self.serve_part(id, part, turn);
             }
             at += count;
         }
         misses
     }
 
+    /// Runs pages of a request through the FTL, with its mark and the entries that it carries for them; returns the number of
+    /// mapping-cache misses.
+    fn serve_part(&self, id: u32, pages: Pages, turn: &mut Turn<impl Running>) -> u32 {
+        let request = &turn.pool[id];
+        let (op, mark, entries) = (request.op, request.mark, self.entries_of(id, request, pages));
+        turn.serve(op, pages, mark, entries)
+    }
+
     /// Begins a part of a request. Pages that have not issued yet count as unfinished steps.
     #[cold]
-    fn begin_part(
-        &mut self,
-        (id, part): (u32, sched::Part),
-        now_ns: u64,
-        pool: &mut Pool,
-        ftl: &mut impl Running,
-        work: &mut Work,
-        done: &mut Vec<u32>,
-    ) {
-        let Request { op, pages, mark, failed, host, .. } = pool[id];
+    fn begin_part(&mut self, id: u32, part: sched::Part, turn: &mut Turn<impl Running>) {
+        let Request { op, pages, mark, failed, host, .. } = turn.pool[id];
         let sched::Part::Pages { at, count } = part else {
-            self.waiting.leave(&pool[id], &self.array, ftl, work);
-            pool[id].device.steps_left = pages.pages;
+            self.waiting.leave(&turn.pool[id], &self.array, turn.ftl, turn.work);
+            turn.pool[id].device.steps_left = pages.pages;
             return;
         };
         let issuing = pages.part(at, count);
         if self.buffer.is_none() || op != Op::Read {
-            self.tell((id, &pool[id]), issuing, now_ns, ftl);
+            self.tell((id, &turn.pool[id]), issuing, turn.now_ns, turn.ftl);
             self.discard(op, issuing, mark);
         }
-        if host.prefetch && (op == Op::Read || !ftl.updates_free()) {
-            fetch_for_batch(id, pool, ftl, work);
-            pool[id].host.prefetch = false;
+        if host.prefetch && (op == Op::Read || !turn.ftl.updates_free()) {
+            turn.fetch_for_batch(id);
+            turn.pool[id].host.prefetch = false;
         }
         let mut unreadable = false;
         // A read of which a part cannot be read still reads the rest.
         if !failed || op == Op::Read {
             let misses = match op {
-                Op::Write => ftl.write_page(pages, at, mark, work),
-                Op::Read if self.buffer.is_some() => {
-                    self.read_rest((id, &pool[id]), issuing, now_ns, ftl, work)
-                }
-                _ => {
-                    let entries = self.entries_of(id, &pool[id], issuing);
-                    serve(ftl, op, issuing, (mark, entries), work)
-                }
+                Op::Write => turn.ftl.write_page(pages, at, mark, turn.work),
+                Op::Read if self.buffer.is_some() => self.read_rest(id, issuing, turn),
+                _ => self.serve_part(id, issuing, turn),
             };
-            pool[id].misses += misses;
-            unreadable = work.take_failure() && op == Op::Read;
-            if ftl.is_read_only() {
-                pool[id].failed = self.turned_read_only(now_ns, ftl);
+            turn.pool[id].misses += misses;
+            unreadable = turn.work.take_failure() && op == Op::Read;
+            if turn.ftl.is_read_only() {
+                turn.pool[id].failed = self.turned_read_only(turn.now_ns, turn.ftl);
             }
         }
-        pool[id].failed |= unreadable;
-        let steps = work.steps().len() as u32;
-        let left = &mut pool[id].device.steps_left;
-        *left = *left - count + steps;
-        if *left == 0 {
-            self.end(id, now_ns, pool, done);
-        }
-        if steps > 0 {
-            self.array.start((id, Some(pages.stream)), work, op == Op::Read, now_ns);
-        }
-    }
-}
-
-/// When the first request of a batch issues, loads the mappings of the batch's translation page that the batch misses.
-fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut impl Running, work: &mut Work) {
-    let HostSide { batch, translation_page, .. } = pool[id].host;
-    let mut at = id;
-    // A scheduler of the device may have let later members of the batch overtake this one; the slot of a member that
-    // has completed may by now hold a request of another batch.
-    let mut needs = std::iter::from_fn(|| {
-        let member = (at != NONE && pool[at].host.batch == batch).then(|| &pool[at])?;
-        at = pool.behind(at);
-        // A read that carries entries needs no mapping.
-        Some(if member.mark.has_entries() { Pages::NONE } else { member.pages })
-    });
-    ftl.prefetch(translation_page, &mut needs, work);
-}
-
-/// Runs a request that the host has marked, with the commands of cooperation that go before and after it.
-#[cold]
-fn marked(
-    ftl: &mut impl Running,
-    op: Op,
-    pages: Pages,
-    (mark, entries): (Mark, &[Entry]),
-    work: &mut Work,
-) -> u32 {
-    let block = ftl.block_size().map_or(0, |size| pages.first / size.pages);
-    if mark.begin {
-        ftl.coop_issue(block, work);
-    }
-    let misses = serve(ftl, op, pages, (mark, entries), work);
-    if mark.end {
-        ftl.coop_complete(block, work);
-    }
-    misses
-}
-
-/// Runs a request through the FTL, with its mark and the entries that it carries; returns the number of its
-/// mapping-cache misses.
-#[inline(never)] // keeps the path of reads and writes without marks short
-fn serve(
-    ftl: &mut impl Running,
-    op: Op,
-    pages: Pages,
-    (mark, entries): (Mark, &[Entry]),
-    work: &mut Work,
-) -> u32 {
-    match op {
-        Op::Read if entries.is_empty() => ftl.read_marked(pages, mark, work),
-        Op::Read => ftl.read_with(pages, entries, mark, work),
-        Op::Write => ftl.write_marked(pages, mark, work),
-        Op::Trim => ftl.trim(pages, work),
-        Op::Flush => {
-            ftl.flush(work);
-            0
-        }
+        let request = &mut turn.pool[id];
+        request.failed |= unreadable;
+        let remains = request.device.steps_left - count;
+        self.launch(id, Some(pages.stream), remains, turn);
     }
 }

@@ -16,7 +16,6 @@ mod commands;
 pub mod controller;
 pub mod energy;
 mod entries;
-mod hand_out;
 mod ledger;
 mod lookups;
 pub mod own;
@@ -38,6 +37,7 @@ use crate::util::Stat;
 use crate::workload::Op;
 use crate::workload::tenants::Class;
 pub use array::{Array, Overlaps, Span, Stage, Used};
+pub use begin::Turn;
 use buffer::Buffer;
 use buffer::settings::Around;
 use controller::Controller;
@@ -308,26 +308,19 @@ impl Device {
         self.buffer.as_ref().map(|buffer| buffer.stats)
     }
 
-    /// Issues the requests that may issue; ids of those that complete at once go to `done`.
+    /// Issues the requests that may issue; those that complete at once are done.
     #[inline(always)] // called in one place, for every request
-    pub fn issue(
-        &mut self,
-        now_ns: u64,
-        pool: &mut Pool,
-        ftl: &mut impl Running,
-        work: &mut Work,
-        done: &mut Vec<u32>,
-    ) {
-        while let Some(id) = self.waiting.sched.next(&self.array, ftl, pool) {
+    pub fn issue(&mut self, turn: &mut Turn<impl Running>) {
+        while let Some(id) = self.waiting.sched.next(&self.array, turn.ftl, turn.pool) {
             // Opaque; otherwise the compiler keeps addresses on the stack for a second round, which is rare.
             let device = std::hint::black_box(&mut *self);
             if device.attended | device.noted {
-                device.begin_attended(id, now_ns, pool, ftl, work, done);
+                device.begin_attended(id, turn.again());
             } else {
-                device.begin::<false>(id, now_ns, pool, ftl, work, done);
+                device.begin::<false>(id, turn);
             }
         }
-        self.array.settle(now_ns);
+        self.array.settle(turn.now_ns);
     }
 
     /// Lets chips and buses that are due at `now_ns` move on; completed requests go to `done`. Returns whether anything can

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use super::{Completion, Feed, Observer, RunError, Simulation};
-use crate::device::Device;
+use crate::device::{Device, Turn};
 use crate::ftl::{Ftl, Inspect, Police, Running, with_ftl};
 use crate::host::{Arrivals, Host};
 use crate::metrics::Done;
@@ -115,9 +115,9 @@ impl Simulation<'_> {
 
     /// Lets the device begin work of its own; returns whether it did anything.
     pub(super) fn begin_own(&mut self) -> bool {
-        let Simulation { device, host, feed, ftl, work, now_ns, .. } = self;
+        let Simulation { device, host, feed, ftl, work, done, now_ns, .. } = self;
         let lull = !feed.ended() && feed.next_ns() > *now_ns;
-        device.begin_own((*now_ns, lull), &mut host.pool, ftl, work)
+        device.begin_own(Turn { now_ns: *now_ns, pool: &mut host.pool, ftl, work, done }, lull)
     }
 
     /// Runs the events that are due above the block layer.
@@ -165,7 +165,7 @@ impl Simulation<'_> {
     #[inline(always)] // for every instant
     fn issue(&mut self) {
         let Simulation { device, host, ftl, work, done, now_ns, .. } = self;
-        with_ftl!(ftl, ftl => device.issue(*now_ns, &mut host.pool, ftl, work, done));
+        with_ftl!(ftl, ftl => device.issue(&mut Turn { now_ns: *now_ns, pool: &mut host.pool, ftl, work, done }));
     }
 
     /// Reports activities that have ended by now, and how many requests have been pending since the last report.
