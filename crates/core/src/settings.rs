@@ -2,7 +2,7 @@
 
 use crate::config::section::keys;
 use crate::config::{Contradiction, Ignored, Value, Values, over, section};
-use crate::flash::parallel::Order;
+use crate::device::array::order;
 use crate::host::settings as host;
 
 pub use crate::device::energy::Settings as Energy;
@@ -34,10 +34,10 @@ impl Settings {
     /// Lets the device have the order of flash operations that the arbiter is made for, unless another one than the
     /// default is chosen.
     pub fn complete(&mut self) {
-        let chooses =
-            crate::host::check::arbitrates(self) && crate::host::arbiter::is_flin(&self.host.arbiter);
-        if chooses && self.flash.parallel.order == Order::Emission {
-            self.flash.parallel.order = Order::Flin;
+        if let Some(order) = crate::host::check::order_of_arbiter(self)
+            && self.device.order.name == order::Keys::default().name
+        {
+            self.device.order.name = order.into();
         }
     }
 
@@ -75,6 +75,7 @@ impl Settings {
         self.device.precondition.ignored(self, &mut found);
         crate::ftl::check::ignored(self, &mut found);
         crate::flash::cells::ignored(&self.flash, &mut found);
+        self.device.order.ignored(&mut found);
         crate::flash::parallel::ignored(&self.flash, &mut found);
         crate::flash::errors::rates::ignored(&self.flash, &mut found);
         found

@@ -1,85 +1,13 @@
 //! What happens when a request issues: its pages go through the FTL, whose steps start on the chips.
 
+use super::entries::Entries;
+use super::turn::Turn;
 use super::{Device, commands, sched};
 use crate::flash::moves::Move;
 use crate::flash::{Cause, Work};
 use crate::ftl::Running;
-use crate::request::{Entry, HostSide, Mark, Pages, Pool, Request};
-use crate::util::NONE;
+use crate::request::{Entry, Mark, Pages, Request};
 use crate::workload::Op;
-
-/// What the device works with at an instant.
-#[derive(Debug)]
-pub struct Turn<'a, F> {
-    /// The instant, ns.
-    pub now_ns: u64,
-    /// The requests.
-    pub pool: &'a mut Pool,
-    /// The FTL.
-    pub ftl: &'a mut F,
-    /// Receives the steps that the FTL decides on.
-    pub work: &'a mut Work,
-    /// Receives the requests of the host that complete.
-    pub done: &'a mut Vec<u32>,
-}
-
-impl<F> Turn<'_, F> {
-    /// Returns the same again, for a function that is not inlined: so this one can stay in registers.
-    #[inline(always)]
-    pub(super) fn again(&mut self) -> Turn<'_, F> {
-        let Turn { now_ns, pool, ftl, work, done } = self;
-        Turn { now_ns: *now_ns, pool, ftl, work, done }
-    }
-}
-
-impl<F: Running> Turn<'_, F> {
-    /// When the first request of a batch issues, loads the mappings of the batch's translation page that the batch misses.
-    fn fetch_for_batch(&mut self, id: u32) {
-        let pool = &*self.pool;
-        let HostSide { batch, translation_page, .. } = pool[id].host;
-        let mut at = id;
-        // A scheduler of the device may have let later members of the batch overtake this one; the slot of a member that
-        // has completed may by now hold a request of another batch.
-        let mut needs = std::iter::from_fn(|| {
-            let member = (at != NONE && pool[at].host.batch == batch).then(|| &pool[at])?;
-            at = pool.behind(at);
-            // A read that carries entries needs no mapping.
-            Some(if member.mark.has_entries() { Pages::NONE } else { member.pages })
-        });
-        self.ftl.prefetch(translation_page, &mut needs, self.work);
-    }
-
-    /// Runs a request that the host has marked, with the commands of cooperation that go before and after it.
-    #[cold]
-    fn serve_marked(&mut self, op: Op, pages: Pages, mark: Mark, entries: &[Entry]) -> u32 {
-        let block = self.ftl.block_size().map_or(0, |size| pages.first / size.pages);
-        if mark.begin {
-            self.ftl.coop_issue(block, self.work);
-        }
-        let misses = self.serve(op, pages, mark, entries);
-        if mark.end {
-            self.ftl.coop_complete(block, self.work);
-        }
-        misses
-    }
-
-    /// Runs a request through the FTL, with its mark and the entries that it carries; returns the number of its
-    /// mapping-cache misses.
-    #[inline(never)] // keeps the path of reads and writes without marks short
-    fn serve(&mut self, op: Op, pages: Pages, mark: Mark, entries: &[Entry]) -> u32 {
-        let Turn { ftl, work, .. } = self;
-        match op {
-            Op::Read if entries.is_empty() => ftl.read_marked(pages, mark, work),
-            Op::Read => ftl.read_with(pages, entries, mark, work),
-            Op::Write => ftl.write_marked(pages, mark, work),
-            Op::Trim => ftl.trim(pages, work),
-            Op::Flush => {
-                ftl.flush(work);
-                0
-            }
-        }
-    }
-}
 
 impl Device {
     /// Reports to the tape, the moves and the lookups which pages of a request issue.
@@ -292,5 +220,48 @@ impl Device {
         request.failed |= unreadable;
         let remains = request.device.steps_left - count;
         self.launch(id, Some(pages.stream), remains, turn);
+    }
+
+    /// From now on, takes entries that come with reads, up to `most` with each.
+    pub fn take_entries(&mut self, most: u32) {
+        self.entries = Some(Box::new(Entries::new(most)));
+        (self.apart, self.attended, self.noted) = (true, true, true);
+    }
+
+    /// Takes the entries that a read of this many pages carries, one for each of them.
+    pub fn carry(&mut self, id: u32, pages: u32, carried: impl Iterator<Item = Entry>) {
+        if let Some(entries) = &mut self.entries {
+            entries.take(id, pages, carried);
+        }
+    }
+
+    /// Forgets the entries that a request carried, which has completed.
+    pub fn forget_carried(&mut self, id: u32, request: &Request) {
+        if let Some(entries) = &mut self.entries {
+            entries.forget(id, request);
+        }
+    }
+
+    /// Returns the entries that the command that completes now has brought, if it was one that reads entries.
+    pub fn handed_out(&self) -> &[Entry] {
+        self.entries.as_ref().map_or(&[], |entries| &entries.handed)
+    }
+
+    /// Returns the entries that a request carries for these of its pages; none if it carries none.
+    pub(super) fn entries_of(&self, id: u32, request: &Request, pages: Pages) -> &[Entry] {
+        let entries = self.entries.as_ref().filter(|_| request.mark.has_entries());
+        entries.map_or(&[], |entries| entries.of(id, request, pages))
+    }
+
+    /// Begins a command that reads entries.
+    #[cold]
+    pub(super) fn begin_hand_out(&mut self, id: u32, turn: &mut Turn<impl Running>) {
+        self.waiting.leave(&turn.pool[id], &self.array, turn.ftl, turn.work);
+        let Some(Entries { handed, .. }) = self.entries.as_deref_mut() else { return };
+        handed.clear();
+        let Request { pages, size, .. } = turn.pool[id];
+        turn.ftl.hand_out(pages.first..pages.first + (size / Entry::BYTES) as u32, handed, turn.work);
+        turn.pool[id].failed |= turn.work.take_failure();
+        self.launch(id, None, 0, turn);
     }
 }

@@ -7,9 +7,6 @@
 //! Interpretation: such a command occupies a core for `device.command_time`, as a command without logical pages. What of
 //! the entries is in the mapping cache need not be read from flash, and what is read does not enter the cache.
 
-use super::Device;
-use super::begin::Turn;
-use crate::ftl::Running;
 use crate::request::{Entry, Pages, Request};
 use crate::util::{NONE, Slab};
 
@@ -22,7 +19,7 @@ pub(super) struct Entries {
     /// For each request its slot in its room, or [`NONE`].
     slots: Vec<u32>,
     /// The entries that were handed out last. The host reads one subregion at a time.
-    handed: Vec<Entry>,
+    pub(super) handed: Vec<Entry>,
 }
 
 #[derive(Debug, Default)]
@@ -38,13 +35,13 @@ fn room(pages: u32) -> usize {
 
 impl Entries {
     /// Makes room for reads with up to `most` entries each.
-    fn new(most: u32) -> Entries {
+    pub(super) fn new(most: u32) -> Entries {
         let rooms = (0..=room(most)).map(|_| Room::default()).collect();
         Entries { rooms, slots: Vec::new(), handed: Vec::new() }
     }
 
     /// Takes the entries that a read of this many pages carries, one for each of them.
-    fn take(&mut self, id: u32, pages: u32, entries: impl Iterator<Item = Entry>) {
+    pub(super) fn take(&mut self, id: u32, pages: u32, entries: impl Iterator<Item = Entry>) {
         let of = room(pages);
         let Room { taken, entries: places } = &mut self.rooms[of];
         let slot = taken.insert(());
@@ -56,63 +53,18 @@ impl Entries {
     }
 
     /// Returns the entries that a request carries for these of its pages.
-    fn of(&self, id: u32, request: &Request, pages: Pages) -> &[Entry] {
+    pub(super) fn of(&self, id: u32, request: &Request, pages: Pages) -> &[Entry] {
         let of = room(request.pages.pages);
         let first = ((self.slots[id as usize] as usize) << of) + (pages.first - request.pages.first) as usize;
         &self.rooms[of].entries[first..first + pages.pages as usize]
     }
 
     /// Forgets what a request carried that has completed.
-    fn forget(&mut self, id: u32, request: &Request) {
+    pub(super) fn forget(&mut self, id: u32, request: &Request) {
         if request.mark.has_entries() {
             let slot = std::mem::replace(&mut self.slots[id as usize], NONE);
             self.rooms[room(request.pages.pages)].taken.release(slot);
         }
-    }
-}
-
-impl Device {
-    /// From now on, takes entries that come with reads, up to `most` with each.
-    pub fn take_entries(&mut self, most: u32) {
-        self.entries = Some(Box::new(Entries::new(most)));
-        (self.apart, self.attended, self.noted) = (true, true, true);
-    }
-
-    /// Takes the entries that a read of this many pages carries, one for each of them.
-    pub fn carry(&mut self, id: u32, pages: u32, carried: impl Iterator<Item = Entry>) {
-        if let Some(entries) = &mut self.entries {
-            entries.take(id, pages, carried);
-        }
-    }
-
-    /// Forgets the entries that a request carried, which has completed.
-    pub fn forget_carried(&mut self, id: u32, request: &Request) {
-        if let Some(entries) = &mut self.entries {
-            entries.forget(id, request);
-        }
-    }
-
-    /// Returns the entries that the command that completes now has brought, if it was one that reads entries.
-    pub fn handed_out(&self) -> &[Entry] {
-        self.entries.as_ref().map_or(&[], |entries| &entries.handed)
-    }
-
-    /// Returns the entries that a request carries for these of its pages; none if it carries none.
-    pub(super) fn entries_of(&self, id: u32, request: &Request, pages: Pages) -> &[Entry] {
-        let entries = self.entries.as_ref().filter(|_| request.mark.has_entries());
-        entries.map_or(&[], |entries| entries.of(id, request, pages))
-    }
-
-    /// Begins a command that reads entries.
-    #[cold]
-    pub(super) fn begin_hand_out(&mut self, id: u32, turn: &mut Turn<impl Running>) {
-        self.waiting.leave(&turn.pool[id], &self.array, turn.ftl, turn.work);
-        let Some(Entries { handed, .. }) = self.entries.as_deref_mut() else { return };
-        handed.clear();
-        let Request { pages, size, .. } = turn.pool[id];
-        turn.ftl.hand_out(pages.first..pages.first + (size / Entry::BYTES) as u32, handed, turn.work);
-        turn.pool[id].failed |= turn.work.take_failure();
-        self.launch(id, None, 0, turn);
     }
 }
 

@@ -23,6 +23,7 @@ mod queue;
 pub mod sched;
 mod service;
 pub mod settings;
+mod turn;
 
 use crate::device::settings::Settings;
 use crate::flash::Work;
@@ -37,7 +38,6 @@ use crate::util::Stat;
 use crate::workload::Op;
 use crate::workload::tenants::Class;
 pub use array::{Array, Overlaps, Span, Stage, Used};
-pub use begin::Turn;
 use buffer::Buffer;
 use buffer::settings::Around;
 use controller::Controller;
@@ -48,6 +48,7 @@ pub use lookups::Lookups;
 pub use queue::Conflicts;
 use queue::Waiting;
 pub use service::{Served, Service, Spent};
+pub use turn::Turn;
 
 /// Value of [`Request::task`] for a request of the host that goes through the controller on its way back.
 const COMMAND: u8 = u8::MAX;

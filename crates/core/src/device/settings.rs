@@ -65,6 +65,8 @@ section! {
         precondition: Precondition;
         /// Keys of the schedulers.
         sched: super::sched::Keys;
+        /// The order at a die.
+        order: super::array::order::Keys;
         /// Keys of the device's own tasks.
         own: super::own::Keys;
     }

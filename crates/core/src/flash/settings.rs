@@ -1,7 +1,7 @@
 //! `[flash]`: geometry and timing, and what follows from the geometry.
 
 use super::errors::{Errors, Retry};
-use super::parallel::{Fairness, MultiPlane, Parallel};
+use super::parallel::{MultiPlane, Parallel};
 use super::variation::Variation;
 use crate::config::section::{BY_PAGE_TYPE, Field, OPERATION, bytes, count};
 use crate::config::{Kind, PageTimes, Value, choice, section};
@@ -68,8 +68,6 @@ section! {
         bus: BusOrder = "flash.bus", "fcfs" not in state;
         /// The options of parallel operation.
         parallel: Parallel;
-        /// How operations are ordered that wait at a die, if tenants are to be slowed down alike.
-        fairness: Fairness;
         /// How blocks differ in speed and wear; `None` if they do not.
         variation: Option<Variation>;
         /// The rate at which bits are read wrong, and what corrects them.

@@ -35,10 +35,9 @@ section! {
         /// The tenant's part of the addresses, in which its own begin at 0; side-by-side: the device is divided evenly,
         /// in the order of the names.
         range: Option<ByteRange> = "tenant.NAME.range", RANGE or "side-by-side", "side-by-side";
-        /// Number of requests that the tenant may send in its turn (host.arbiter = "wrr"), or its share under
-        /// host.scheduler = "bfq", with host.queues shared.
+        /// Number of requests that the tenant may send in its turn, or its share, where arbiter or scheduler go by weights.
         weight: u32 = "tenant.NAME.weight", count(1, 1 << 16), "1";
-        /// Class of the tenant (host.arbiter = "wrr" or "flin", flash.order = "flin").
+        /// Class of the tenant, where the arbiter or the order at a die go by classes.
         priority: Class = "tenant.NAME.priority", "medium";
         /// Places in the tenant's pending queue (host.queues = "per-tenant"), and the number of requests that a closed
         /// replay keeps outstanding.

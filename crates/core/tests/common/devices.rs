@@ -3,7 +3,7 @@
 
 use ftlab_core::config::{ByPageType, SlcSize};
 use ftlab_core::flash::errors::{Errors, Process, Retry};
-use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Order, Parallel, Suspend};
+use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::settings::{Cell, Programming};
 use ftlab_core::ftl::check;
 use ftlab_core::ftl::map::dftl::Load;
@@ -37,7 +37,6 @@ pub fn parallel() -> impl Strategy<Value = Parallel> {
             (interleave, planes, cache_program, cache_read, out_of_order),
             (suspend, to, back, most, passed),
         )| Parallel {
-            order: Order::Emission,
             interleave,
             multi_plane: [MultiPlane::Off, MultiPlane::SameOffset, MultiPlane::Free][planes as usize],
             cache_program,

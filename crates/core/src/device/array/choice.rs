@@ -8,7 +8,7 @@
 //! of its block; one that interrupts an operation also waits for all programs of its block. Programs and erasures of a
 //! LUN begin in the order of their emission, after all reads emitted before them.
 //!
-//! Where tenants are to be slowed down alike ([`super::flin`]), a read waits as one out of order, a program for earlier
+//! Where the order has queues of its own ([`super::order`]), a read waits as one out of order, a program for earlier
 //! ones of its block and erasures of its LUN (if it is not of the host's own data, or the FTL maps blocks, for all earlier
 //! ones of its LUN), and an erasure, like whatever waits for other LUNs, for all earlier steps.
 //!
@@ -21,8 +21,8 @@ use super::lines::{ALIKE, CHANGES, LINE, Lines, OPEN};
 use super::overlap::Overlap;
 use super::state::{Die, Extra, Group, Lun};
 use super::steps::{NO_STEP, Reference};
-use crate::flash::{Operation, parallel::MultiPlane};
-use crate::util::NONE;
+use crate::flash::{Cause, Operation, parallel::MultiPlane};
+use crate::util::{Chain, NONE};
 
 /// Criteria for the steps that a die may take.
 #[derive(Clone, Copy, Debug)]
@@ -59,10 +59,14 @@ impl Overlap {
         before: Option<u64>,
         now_ns: u64,
     ) -> Option<u32> {
-        let mut best = [NONE; 2];
-        if before.is_none() && self.flin.is_some() {
-            return self.choose_fairly(frame, die, now_ns);
+        if before.is_none()
+            && let Some(queues) = self.queues.take()
+        {
+            let chosen = queues.choose(die, now_ns, &mut |slot| self.is_able(frame, slot));
+            self.queues = Some(queues);
+            return chosen;
         }
+        let mut best = [NONE; 2];
         let (first, end) = self.dies[die as usize].luns;
         for at in first..end {
             let lun = self.order[at as usize];
@@ -86,9 +90,27 @@ impl Overlap {
     /// Removes a step that begins from its lists.
     pub(super) fn take_out(&mut self, frame: &Frame, slot: u32, now_ns: u64) {
         self.list(frame, slot, false);
-        if let Some(flin) = &mut self.flin {
-            flin.leave(slot, now_ns);
+        if let Some(queues) = &mut self.queues {
+            queues.leave(slot, now_ns);
         }
+    }
+
+    /// Whether a step can begin, no matter what it overtakes. If it waits for a step elsewhere, its die is served again
+    /// when that step has finished.
+    fn is_able(&mut self, frame: &mut Frame, slot: u32) -> bool {
+        let step = frame.steps[slot].step;
+        let last = step.operation == Operation::Erase || step.settled != 0;
+        let older = |line: &Chain<LINE>| self.number(line.head) < self.number(slot);
+        let lines = &self.luns[step.lun as usize].lines.all;
+        let keeps = self.in_order || step.cause != Cause::Host;
+        let keeps = keeps && step.operation == Operation::Program;
+        if last && lines.iter().any(older) || keeps && older(&lines[CHANGES]) {
+            return false; // else recovery could not undo a collection: it goes by the block programmed last
+        }
+        let Some(awaited) = self.awaited(frame, step.lun, slot) else { return true };
+        frame.steps[awaited].awaited = true;
+        self.stall(frame, step.lun);
+        false
     }
 
     /// Returns the program or erasure of a new step's block that the step waits for; if it is one itself, it is the last one

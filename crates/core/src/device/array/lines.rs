@@ -5,8 +5,10 @@
 //! cost of a choice does not grow with the number of waiting steps.
 
 use super::frame::Frame;
+use super::order::Arrival;
 use super::overlap::Overlap;
 use super::state::Extra;
+use super::steps::{NO_STEP, Reference};
 use crate::flash::Operation;
 use crate::util::{Chain, Linked, NONE, Neighbours};
 
@@ -111,5 +113,35 @@ impl Overlap {
             set(&mut self.luns[lun].lines.open[line], &mut self.extras, slot, true);
             slot = self.extras[slot as usize].next;
         }
+    }
+
+    /// Tells the order at a die about a step that begins to wait, if the order has queues of its own.
+    #[cold]
+    pub(super) fn queue(&mut self, frame: &Frame, slot: u32, stream: Option<u16>, now_ns: u64) {
+        let Some(queues) = &mut self.queues else { return };
+        let (step, Extra { number, change, .. }) = (&frame.steps[slot].step, self.extras[slot as usize]);
+        let lun = &mut self.luns[step.lun as usize];
+        let (mut block, mut before) = (NONE, NO_STEP);
+        if step.operation != Operation::Read && step.page != NONE {
+            // The newer of the two waits for the older one itself.
+            let age = |at: &Reference| frame.steps.unfinished(*at).then(|| self.extras[at.0 as usize].number);
+            before = if age(&change) > age(&lun.erased) { change } else { lun.erased };
+            block = self.pages_per_block.div(step.page);
+        }
+        if step.operation == Operation::Erase {
+            lun.erased = frame.steps.reference(slot);
+        }
+        let arrival = Arrival {
+            slot,
+            number,
+            die: lun.die,
+            stream,
+            operation: step.operation,
+            cause: step.cause,
+            block,
+            ahead: if frame.steps.unfinished(before) { before.0 } else { NONE },
+            service_ns: step.in_ns + step.cell_ns + step.out_ns,
+        };
+        queues.enter(arrival, now_ns);
     }
 }

@@ -17,11 +17,10 @@
 
 mod bus;
 mod choice;
-mod fair;
-mod flin;
 mod frame;
 mod lines;
 mod look;
+pub mod order;
 mod overlap;
 mod state;
 mod steps;
@@ -84,7 +83,7 @@ impl Array {
     /// Makes an idle array with these settings.
     pub fn new(settings: &Settings) -> Array {
         let flash = &settings.flash;
-        let options = flash.parallel.ordered();
+        let options = settings.device.order.apply(flash.parallel);
         let places = settings.spread().places();
         let die = |place: &Place| if options.interleave { place.die } else { place.chip };
         let mut dies: Vec<u32> = places.iter().map(die).collect();
@@ -126,11 +125,11 @@ impl Array {
         self.overlap.is_some()
     }
 
-    /// From now on, tells tenants apart by stream where they are to be slowed down alike; these are the classes of the
+    /// From now on, tells tenants apart by stream where the order at a die does; these are the classes of the
     /// first streams.
     pub fn tell_apart(&mut self, classes: Vec<Class>) {
-        if let Some(flin) = self.overlap.as_mut().and_then(|overlap| overlap.flin.as_mut()) {
-            flin.tell_apart(classes);
+        if let Some(queues) = self.overlap.as_mut().and_then(|overlap| overlap.queues.as_mut()) {
+            queues.tell_apart(classes);
         }
     }
 

@@ -21,13 +21,13 @@
 
 use std::collections::VecDeque;
 
-use super::flin::Flin;
 use super::frame::Frame;
 use super::lines::ALIKE;
+use super::order::{self, Dies, Ordering};
 use super::state::{Die, Extra, Group, Lun, NO_EXTRA, NO_GROUP, Overlaps, Phase};
 use super::steps::{NO_STEP, Owner, Queued, Reference, Stage};
 use crate::device::settings::Settings;
-use crate::flash::parallel::{MultiPlane, Order, Parallel, Place, Suspend};
+use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
 use crate::flash::{Operation, Work};
 use crate::ftl::maps_blocks;
 use crate::util::{Chain, Divider, NONE};
@@ -38,9 +38,9 @@ pub(super) struct Overlap {
     pub options: Parallel,
     /// Whether reads may overtake waiting programs and erasures.
     pub passing: bool,
-    /// The queues of the steps that wait, if tenants are to be slowed down alike.
-    pub flin: Option<Box<Flin>>,
-    /// Whether programs of a LUN keep their order under FLIN, since recovery finds out from it how log blocks were filled.
+    /// The order at a die, if it has queues of its own.
+    pub queues: Option<Box<Ordering>>,
+    /// Whether programs of a LUN keep their order all the same, since recovery finds out from it how log blocks were filled.
     pub in_order: bool,
     pub luns: Vec<Lun>,
     /// The LUNs, die by die.
@@ -68,7 +68,8 @@ impl Overlap {
     /// Makes the dies, all of them idle.
     pub fn new(settings: &Settings, places: &[Place]) -> Overlap {
         let flash = &settings.flash;
-        let options = flash.parallel.ordered();
+        let ordering = &settings.device.order;
+        let options = ordering.apply(flash.parallel);
         let passing = options.out_of_order || options.suspend != Suspend::Off;
         // Dies are numbered in the order of their LUNs, which decides between events that coincide.
         let mut dies: Vec<Die> = Vec::new();
@@ -93,8 +94,10 @@ impl Overlap {
         Overlap {
             options,
             passing,
-            flin: (options.order == Order::Flin)
-                .then(|| Box::new(Flin::new(flash.fairness, flash.page_bytes, dies.len()))),
+            queues: order::needs(&ordering.name).queues.then(|| {
+                let dies = Dies { count: dies.len(), page_bytes: flash.page_bytes };
+                Box::new(Ordering::new(&ordering.name, &ordering.own, &dies))
+            }),
             in_order: maps_blocks(settings),
             extras: Vec::with_capacity(1024),
             touched: Vec::with_capacity(1024),

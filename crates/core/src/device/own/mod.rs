@@ -9,9 +9,8 @@
 
 use std::fmt::Debug;
 
-use super::Device;
-use super::begin::Turn;
 use super::settings::Settings;
+use super::{Device, Turn};
 use crate::clock::NEVER;
 use crate::flash::Work;
 use crate::ftl::{Ftl, Locate, Serve};

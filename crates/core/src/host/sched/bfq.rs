@@ -36,7 +36,7 @@ pub(super) struct Bfq {
 }
 
 impl Scheduler for Bfq {
-    const NEEDS: Needs = Needs { completions: true, timer: true, ..Needs::NOTHING };
+    const NEEDS: Needs = Needs { completions: true, timer: true, weights: true, ..Needs::NOTHING };
 
     fn new(keys: &super::Keys, _block_pages: u32) -> Bfq {
         let turns = Turns::new(&keys.own.bfq, keys.weights.0.clone());
