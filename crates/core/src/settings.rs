@@ -35,9 +35,9 @@ impl Settings {
     /// default is chosen.
     pub fn complete(&mut self) {
         if let Some(order) = crate::host::check::order_of_arbiter(self)
-            && self.device.order.name == order::Keys::default().name
+            && self.order.name == order::Keys::default().name
         {
-            self.device.order.name = order.into();
+            self.order.name = order.into();
         }
     }
 
@@ -54,7 +54,7 @@ impl Settings {
     pub fn check(&self, values: &Values) -> Result<(), Contradiction> {
         crate::ftl::check::geometry(self)?;
         crate::host::check::check(self, values)?;
-        crate::device::sched::check(self)?;
+        crate::device::check::check(self)?;
         self.device.precondition.check()?;
         self.device.buffer.check(self.ftl.logical_page_bytes)?;
         crate::flash::cells::check(&self.flash)?;
@@ -69,13 +69,13 @@ impl Settings {
     pub fn ignored(&self) -> Ignored {
         let mut found = Ignored::default();
         crate::host::check::ignored(self, &mut found);
-        crate::device::sched::ignored(self, &mut found);
+        crate::device::check::ignored(self, &mut found);
         self.device.controller.ignored(&mut found);
         self.device.buffer.ignored(&mut found);
         self.device.precondition.ignored(self, &mut found);
         crate::ftl::check::ignored(self, &mut found);
         crate::flash::cells::ignored(&self.flash, &mut found);
-        self.device.order.ignored(&mut found);
+        self.order.ignored(&mut found);
         crate::flash::parallel::ignored(&self.flash, &mut found);
         crate::flash::errors::rates::ignored(&self.flash, &mut found);
         found

@@ -180,7 +180,7 @@ fn dies_side_by_side_and_dynamic_allocation() {
             for mut settings in programming(kind) {
                 if let Some(order) = order {
                     (settings.flash.chips_per_channel, settings.flash.planes_per_die) = (1, 2);
-                    (settings.flash.parallel, settings.device.order.name) = (all, order.into());
+                    (settings.flash.parallel, settings.order.name) = (all, order.into());
                 } else {
                     settings.ftl.allocation = Allocation::Dynamic;
                 }

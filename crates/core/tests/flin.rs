@@ -26,7 +26,7 @@ fn die() -> Settings {
     settings.ftl.kind = "page".into();
     settings.device.queue_depth = u32::MAX;
     settings.device.scheduler = "direct".into();
-    settings.device.order.name = "flin".into();
+    settings.order.name = "flin".into();
     settings.workload.tenants = By::Stream;
     settings
 }
@@ -55,7 +55,7 @@ fn a_read_goes_before_a_write_that_came_first() {
     let done = [PROGRAM, 2 * PROGRAM + READ, PROGRAM + READ];
     assert_eq!(completions(&die(), trace.clone()), done);
     let mut emission = die();
-    emission.device.order.name = "emission".into();
+    emission.order.name = "emission".into();
     assert_eq!(completions(&emission, trace), [PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
 }
 
@@ -97,8 +97,8 @@ fn writes_pass_each_other_in_blocks_of_their_own() {
 #[test]
 fn who_reads_little_goes_first() {
     let mut settings = die();
-    settings.device.order.own.flin.epoch_ns = 1000 * US;
-    settings.device.order.own.flin.read_bytes = 2 * 4096;
+    settings.order.own.flin.epoch_ns = 1000 * US;
+    settings.order.own.flin.read_bytes = 2 * 4096;
     let mut trace: Vec<Record> = (0..10).map(|lpn| at(0, Op::Read, lpn, 0)).collect();
     trace.push(at(500 * US, Op::Read, 10, 1));
     trace.extend((0..4).map(|lpn| at(1000 * US, Op::Read, lpn, 0)));
@@ -106,7 +106,7 @@ fn who_reads_little_goes_first() {
     let rows = checked(&settings, trace).1;
     assert_eq!(order(&rows)[11..], [0, 1, 1, 1, 1, 1, 1, 0, 0, 0]);
     // If nobody reads little, the slowdowns decide, and the last of the six do not go in front of all others.
-    settings.device.order.own.flin.read_bytes = 0;
+    settings.order.own.flin.read_bytes = 0;
     let trace = rows.iter().map(|row| at(row.arrival_ns, Op::Read, 1, row.stream)).collect();
     assert_ne!(order(&checked(&settings, trace).1)[11..], [0, 1, 1, 1, 1, 1, 1, 0, 0, 0]);
 }
@@ -132,7 +132,7 @@ fn one_tenant_is_none() {
         let mut settings = small(kind, 4);
         settings.device.scheduler = "direct".into();
         settings.device.queue_depth = 64;
-        settings.device.order.name = "flin".into();
+        settings.order.name = "flin".into();
         let load = bursts(3, 800, settings.user_pages());
         let expected = checked(&settings, load.clone()).1;
         settings.workload.tenants = By::Stream;
@@ -143,7 +143,7 @@ fn one_tenant_is_none() {
         }
         let reads: Vec<Record> = load.into_iter().map(|record| Record { op: Op::Read, ..record }).collect();
         let ordered = checked(&settings, reads.clone()).1;
-        settings.device.order.name = "reads-first".into();
+        settings.order.name = "reads-first".into();
         assert_eq!(format!("{:?}", checked(&settings, reads).1), format!("{ordered:?}"), "{kind}");
     }
 }
@@ -164,11 +164,11 @@ proptest! {
         let mut all = settings;
         (all.flash.dies_per_chip, all.flash.planes_per_die) = (dies, planes);
         all.flash.parallel = options;
-        all.device.order.name = "flin".into();
+        all.order.name = "flin".into();
         (all.flash.transfer_ps, all.device.queue_depth) = (transfer * 10_000, depth);
-        (all.device.scheduler, all.device.order.own.flin.epoch_ns) = ("direct".into(), epoch_us * US);
+        (all.device.scheduler, all.order.own.flin.epoch_ns) = ("direct".into(), epoch_us * US);
         if thresholds {
-            (all.device.order.own.flin.read_bytes, all.device.order.own.flin.write_bytes) = (16 << 10, 16 << 10);
+            (all.order.own.flin.read_bytes, all.order.own.flin.write_bytes) = (16 << 10, 16 << 10);
         }
         if apart {
             all.ftl.placement = Some("stream".into());
@@ -180,7 +180,7 @@ proptest! {
         while ftl::check(&all).is_err() && all.flash.blocks_per_plane < 120 {
             all.flash.blocks_per_plane += 1;
         }
-        prop_assume!(ftl::check(&all).is_ok() && ftlab_core::device::sched::check(&all).is_ok());
+        prop_assume!(ftl::check(&all).is_ok() && ftlab_core::device::check::check(&all).is_ok());
         (all.workload.tenants, all.host.queues) = (By::Stream, Queues::PerTenant);
         let page = u64::from(all.ftl.logical_page_bytes);
         let mut time_ns = 0;

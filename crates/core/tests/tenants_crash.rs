@@ -40,11 +40,10 @@ impl Source for OfTenants {
 fn tenants(settings: &mut Settings, arbiter: &str) {
     (settings.workload.tenants, settings.host.queues) = (By::Stream, Queues::PerTenant);
     (settings.host.arbiter, settings.device.scheduler) = (arbiter.into(), "direct".into());
-    settings.device.order.name = "flin".into();
+    settings.order.name = "flin".into();
     // Short enough for tenants that send much and others that send little.
-    settings.device.order.own.flin.epoch_ns = 2_000_000;
-    (settings.device.order.own.flin.read_bytes, settings.device.order.own.flin.write_bytes) =
-        (8 << 10, 8 << 10);
+    settings.order.own.flin.epoch_ns = 2_000_000;
+    (settings.order.own.flin.read_bytes, settings.order.own.flin.write_bytes) = (8 << 10, 8 << 10);
     settings.device.queue_depth = 16;
     settings.ftl.power_safe = true;
     while (check(settings).is_err() || !keeps_trims(settings)) && settings.flash.blocks_per_plane < 120 {
@@ -179,7 +178,7 @@ fn tenants_go_on_from_a_saved_state() {
             let loaded = Prepared::load(&settings, &Identity::default(), &mut &bytes[..], check);
             assert_eq!(expected, run(&settings, loaded.expect("a sound state")), "{kind}");
         }
-        settings.device.order.name = "emission".into();
+        settings.order.name = "emission".into();
         let loaded = Prepared::load(&settings, &Identity::default(), &mut &bytes[..], true);
         assert_ne!(
             expected,

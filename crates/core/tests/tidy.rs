@@ -37,7 +37,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("capi/src/handle.rs", 2),
     ("config/src/document.rs", 4),
     ("conformance/src/registered.rs", 2),
-    ("core/src/device/array/lines.rs", 10),
+    ("core/src/device/mod.rs", 4),
     ("core/src/flash/parallel.rs", 3),
     ("core/src/ftl/blocks/by_speed.rs", 3),
     ("core/src/ftl/hybrid/frame.rs", 2),

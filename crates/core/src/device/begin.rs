@@ -1,31 +1,117 @@
-//! What happens when a request issues: its pages go through the FTL, whose steps start on the chips.
+//! How requests come into the device, and what happens when they issue: their pages go through the FTL, whose steps start
+//! on the chips.
 
-use super::entries::Entries;
+use super::array::Array;
+use super::entries::{Entries, carried};
+use super::queue::Waiting;
+use super::row::{Ends, Queue, Row};
 use super::turn::Turn;
-use super::{Device, commands, sched};
-use crate::flash::moves::Move;
-use crate::flash::{Cause, Work};
+use super::watch::{Issue, Ram};
+use super::{COMMAND, Device, sched};
+use crate::flash::Cause;
 use crate::ftl::Running;
 use crate::request::{Entry, Mark, Pages, Request};
 use crate::workload::Op;
 
+/// The queue behind the row, with the chips that requests wait for.
+struct Behind<'a>(&'a mut Waiting, &'a Array);
+
+impl Queue for Behind<'_> {
+    #[inline(never)] // `Waiting::accept` is long
+    fn join(&mut self, id: u32, turn: &mut Turn<impl Running>) -> bool {
+        let Behind(waiting, array) = self;
+        let waits = waiting.sched.waits(array);
+        waiting.accept(id, turn.pool, array, turn.ftl);
+        !waits
+    }
+}
+
 impl Device {
-    /// Reports to the tape, the moves and the lookups which pages of a request issue.
+    /// Takes a request from the host: into the queue, or into the row before it. `carried` returns the mapping entries that a
+    /// request carries.
+    #[inline]
+    pub fn accept<E: Iterator<Item = Entry>>(
+        &mut self,
+        id: u32,
+        turn: &mut Turn<impl Running>,
+        carried: impl FnOnce(&Request) -> E,
+    ) {
+        if !self.straight {
+            return self.accept_by_row(id, turn.again(), carried);
+        }
+        self.held += 1;
+        self.waiting.accept(id, turn.pool, &self.array, turn.ftl);
+    }
+
+    #[inline(never)] // keeps the path of all other requests short
+    fn accept_by_row<E: Iterator<Item = Entry>>(
+        &mut self,
+        id: u32,
+        mut turn: Turn<impl Running>,
+        carried: impl FnOnce(&Request) -> E,
+    ) {
+        let request = &mut turn.pool[id];
+        if self.read_only_ns.is_some() && request.op != Op::Read {
+            request.failed = true;
+            turn.done.push(id);
+            return;
+        }
+        if let (Some(entries), true) = (&mut self.entries, request.mark.has_entries()) {
+            entries.take(id, request.pages.pages, carried(request));
+        }
+        self.held += 1;
+        request.task = COMMAND;
+        let (row, mut ends) = self.row_and_ends();
+        row.accept(id, &mut turn, &mut ends);
+    }
+
+    /// Returns the row, and what lies at its ends.
+    #[inline]
+    fn row_and_ends(&mut self) -> (&mut Row, Ends<'_, Behind<'_>>) {
+        let Device { row, waiting, array, held, watch, .. } = self;
+        (row, Ends { queue: Behind(waiting, array), held, watch })
+    }
+
+    /// Whether commands go through a row: then [`Device::go_through`] must follow each [`Device::advance`].
+    pub fn has_stages(&self) -> bool {
+        !self.row.is_empty()
+    }
+
+    /// Returns when the next command is due in the row, or [`crate::clock::NEVER`]; a time in the past stands for now.
+    #[inline]
+    pub fn stages_ns(&self) -> u64 {
+        self.row.next_ns()
+    }
+
+    /// Lets commands that are due go on in the row, if there is one. Returns whether anything can begin because of it.
+    #[inline(always)] // called in one place
+    pub fn go_through(&mut self, turn: &mut Turn<impl Running>) -> bool {
+        let (row, mut ends) = self.row_and_ends();
+        row.advance(turn, &mut ends)
+    }
+
+    /// Whether anything can begin because chips or buses have moved on: a request has ended, a LUN may take more, or the
+    /// device has worked for itself, since this was last asked.
+    pub(super) fn has_changed(&mut self, done: &[u32]) -> bool {
+        let before = std::mem::replace(&mut self.changes, self.array.changes());
+        before != self.changes || !done.is_empty() || self.array.overlaps_steps()
+    }
+
+    /// Forgets the commands in the row, whose power is cut.
+    pub fn forget_commands(&mut self) {
+        self.row.lose();
+    }
+
+    /// Tells the probes which pages of a request issue or, if they are `answered`, are in the write buffer.
     #[cold]
-    fn tell(&mut self, (id, request): (u32, &Request), pages: Pages, now_ns: u64, ftl: &impl Running) {
-        if let Some(tape) = &self.tape {
-            // Padding is not a request of the workload.
-            tape.issue(if request.mark.pad { u64::MAX } else { request.id }, now_ns, request.mark.fua());
-        }
-        if let Some(moves) = &self.moves {
-            moves.note(Move::Issue { request: (!request.mark.pad).then_some(request.id) });
-            if request.op == Op::Read {
-                let entries = self.entries_of(id, request, pages);
-                commands::note_read(moves, (pages, entries), self.buffer.as_deref(), ftl);
-            }
-        }
-        if let Some(lookups) = &mut self.lookups {
-            lookups.request(pages, ftl);
+    fn tell(&mut self, id: u32, pages: Pages, answered: bool, turn: &Turn<impl Running>) {
+        let request = &turn.pool[id];
+        let entries = if answered { &[] } else { carried(&self.entries, id, request, pages) };
+        let buffer = self.row.buffer.as_deref();
+        let issue = Issue { request, pages, entries, buffer, now_ns: turn.now_ns };
+        match answered {
+            true => self.watch.answers(&issue, turn.ftl),
+            false => self.watch.issues(&issue, turn.ftl),
         }
     }
 
@@ -45,8 +131,9 @@ impl Device {
             if self.reads_buffer(turn.pool[id].op, turn.pool[id].pages) {
                 return self.begin_rest(id, turn);
             }
-            self.tell((id, &turn.pool[id]), turn.pool[id].pages, turn.now_ns, turn.ftl);
-            self.discard(turn.pool[id].op, turn.pool[id].pages, turn.pool[id].mark);
+            let Request { op, pages, mark, .. } = turn.pool[id];
+            self.tell(id, pages, false, turn);
+            self.discard(op, pages, mark, turn.now_ns);
         }
         let request = &turn.pool[id];
         self.waiting.leave(request, &self.array, turn.ftl, turn.work);
@@ -56,7 +143,7 @@ impl Device {
         }
         let request = &turn.pool[id];
         let misses = if request.mark.any() {
-            let entries = self.entries_of(id, request, pages);
+            let entries = carried(&self.entries, id, request, pages);
             let mark = request.mark;
             turn.again().serve_marked(op, pages, mark, entries)
         } else {
@@ -95,31 +182,22 @@ impl Device {
     /// flash's work to its stream, and notes whether mappings were read for it.
     #[inline(never)] // keeps the path of all other requests short
     pub(super) fn begin_attended(&mut self, id: u32, mut turn: Turn<impl Running>) {
-        debug_assert!(self.ledger.as_ref().is_none_or(|ledger| ledger.is_current(turn.work.counts())));
+        debug_assert!(self.watch.ledger.as_ref().is_none_or(|ledger| ledger.is_current(turn.work.counts())));
         let mapped = turn.work.counts().reads[Cause::Map];
         self.begin::<true>(id, &mut turn);
         if self.noted {
             let request = &mut turn.pool[id];
             request.host.fetched |= turn.work.counts().reads[Cause::Map] > mapped;
             // The entries that the host reads belong to nobody.
-            self.charge((!request.mark.reads_map()).then_some(request.pages.stream), turn.work);
-        }
-    }
-
-    /// Charges the work since the last call to a stream or to nobody, if tenants are told apart.
-    #[inline]
-    pub(super) fn charge(&mut self, stream: Option<u16>, work: &Work) {
-        match (&mut self.ledger, stream) {
-            (None, _) => {}
-            (Some(ledger), None) => ledger.pass(work.counts()),
-            (Some(ledger), Some(stream)) => ledger.charge(stream, work.counts()),
+            let stream = (!request.mark.reads_map()).then_some(request.pages.stream);
+            self.watch.works(stream, turn.work, turn.now_ns);
         }
     }
 
     /// Whether a request is a read some of whose pages are in the write buffer.
     #[cold]
     fn reads_buffer(&self, op: Op, pages: Pages) -> bool {
-        let Some(buffer) = self.buffer.as_ref().filter(|_| op == Op::Read && pages.pages > 0) else {
+        let Some(buffer) = self.row.buffer.as_ref().filter(|_| op == Op::Read && pages.pages > 0) else {
             return false;
         };
         buffer.run(pages, 0) != (false, pages.pages)
@@ -128,14 +206,12 @@ impl Device {
     /// Drops from the write buffer, as a request issues, the pages that it trims or writes past the buffer. If a page
     /// is written in part, what the buffer holds of the rest goes with the write.
     #[cold]
-    fn discard(&mut self, op: Op, pages: Pages, mark: Mark) {
-        let Some(buffer) = self.buffer.as_mut().filter(|_| matches!(op, Op::Write | Op::Trim)) else {
+    fn discard(&mut self, op: Op, pages: Pages, mark: Mark, now_ns: u64) {
+        let Some(buffer) = self.row.buffer.as_mut().filter(|_| matches!(op, Op::Write | Op::Trim)) else {
             return;
         };
-        if let Some(moves) = &self.moves {
-            for lpn in pages.first..pages.first + pages.pages {
-                moves.note(if op == Op::Write { Move::Destage { lpn } } else { Move::Drop { lpn } });
-            }
+        for lpn in pages.first..pages.first + pages.pages {
+            self.watch.ram(if op == Op::Write { Ram::Pass { lpn } } else { Ram::Drop { lpn } }, now_ns);
         }
         buffer.discard(pages, mark.pad);
     }
@@ -158,17 +234,14 @@ impl Device {
     fn read_rest(&mut self, id: u32, pages: Pages, turn: &mut Turn<impl Running>) -> u32 {
         let (mut at, mut misses) = (0, 0);
         while at < pages.pages {
-            let Some(buffer) = &mut self.buffer else { break };
+            let Some(buffer) = &mut self.row.buffer else { break };
             let (held, count) = buffer.run(pages, at);
             let part = pages.part(at, count);
             if held {
                 buffer.hit(id, part);
-                if let Some(moves) = &self.moves {
-                    moves.note(Move::Issue { request: Some(turn.pool[id].id) });
-                    commands::note_read(moves, (part, &[]), Some(buffer), turn.ftl);
-                }
+                self.tell(id, part, true, turn);
             } else {
-                self.tell((id, &turn.pool[id]), part, turn.now_ns, turn.ftl);
+                self.tell(id, part, false, turn);
                 misses += self.serve_part(id, part, turn);
             }
             at += count;
@@ -180,7 +253,7 @@ impl Device {
     /// mapping-cache misses.
     fn serve_part(&self, id: u32, pages: Pages, turn: &mut Turn<impl Running>) -> u32 {
         let request = &turn.pool[id];
-        let (op, mark, entries) = (request.op, request.mark, self.entries_of(id, request, pages));
+        let (op, mark, entries) = (request.op, request.mark, carried(&self.entries, id, request, pages));
         turn.serve(op, pages, mark, entries)
     }
 
@@ -194,9 +267,9 @@ impl Device {
             return;
         };
         let issuing = pages.part(at, count);
-        if self.buffer.is_none() || op != Op::Read {
-            self.tell((id, &turn.pool[id]), issuing, turn.now_ns, turn.ftl);
-            self.discard(op, issuing, mark);
+        if self.row.buffer.is_none() || op != Op::Read {
+            self.tell(id, issuing, false, turn);
+            self.discard(op, issuing, mark, turn.now_ns);
         }
         if host.prefetch && (op == Op::Read || !turn.ftl.updates_free()) {
             turn.fetch_for_batch(id);
@@ -207,7 +280,7 @@ impl Device {
         if !failed || op == Op::Read {
             let misses = match op {
                 Op::Write => turn.ftl.write_page(pages, at, mark, turn.work),
-                Op::Read if self.buffer.is_some() => self.read_rest(id, issuing, turn),
+                Op::Read if self.row.buffer.is_some() => self.read_rest(id, issuing, turn),
                 _ => self.serve_part(id, issuing, turn),
             };
             turn.pool[id].misses += misses;
@@ -225,14 +298,7 @@ impl Device {
     /// From now on, takes entries that come with reads, up to `most` with each.
     pub fn take_entries(&mut self, most: u32) {
         self.entries = Some(Box::new(Entries::new(most)));
-        (self.apart, self.attended, self.noted) = (true, true, true);
-    }
-
-    /// Takes the entries that a read of this many pages carries, one for each of them.
-    pub fn carry(&mut self, id: u32, pages: u32, carried: impl Iterator<Item = Entry>) {
-        if let Some(entries) = &mut self.entries {
-            entries.take(id, pages, carried);
-        }
+        (self.straight, self.attended, self.noted) = (false, true, true);
     }
 
     /// Forgets the entries that a request carried, which has completed.
@@ -245,12 +311,6 @@ impl Device {
     /// Returns the entries that the command that completes now has brought, if it was one that reads entries.
     pub fn handed_out(&self) -> &[Entry] {
         self.entries.as_ref().map_or(&[], |entries| &entries.handed)
-    }
-
-    /// Returns the entries that a request carries for these of its pages; none if it carries none.
-    pub(super) fn entries_of(&self, id: u32, request: &Request, pages: Pages) -> &[Entry] {
-        let entries = self.entries.as_ref().filter(|_| request.mark.has_entries());
-        entries.map_or(&[], |entries| entries.of(id, request, pages))
     }
 
     /// Begins a command that reads entries.

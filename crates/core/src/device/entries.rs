@@ -53,7 +53,7 @@ impl Entries {
     }
 
     /// Returns the entries that a request carries for these of its pages.
-    pub(super) fn of(&self, id: u32, request: &Request, pages: Pages) -> &[Entry] {
+    fn of(&self, id: u32, request: &Request, pages: Pages) -> &[Entry] {
         let of = room(request.pages.pages);
         let first = ((self.slots[id as usize] as usize) << of) + (pages.first - request.pages.first) as usize;
         &self.rooms[of].entries[first..first + pages.pages as usize]
@@ -66,6 +66,17 @@ impl Entries {
             self.rooms[room(request.pages.pages)].taken.release(slot);
         }
     }
+}
+
+/// Returns the entries that a request carries for these of its pages; none if it carries none.
+pub(super) fn carried<'a>(
+    entries: &'a Option<Box<Entries>>,
+    id: u32,
+    request: &Request,
+    pages: Pages,
+) -> &'a [Entry] {
+    let entries = entries.as_ref().filter(|_| request.mark.has_entries());
+    entries.map_or(&[], |entries| entries.of(id, request, pages))
 }
 
 #[cfg(test)]

@@ -27,10 +27,10 @@ mod steps;
 mod suspension;
 mod used;
 
-use crate::device::settings::Settings;
 use crate::flash::Work;
 use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
 use crate::flash::settings::BusOrder;
+use crate::ftl::settings::Settings;
 use crate::util::NONE;
 use crate::workload::tenants::Class;
 use frame::Frame;
@@ -81,9 +81,9 @@ pub struct Array {
 
 impl Array {
     /// Makes an idle array with these settings.
-    pub fn new(settings: &Settings) -> Array {
+    pub fn new(settings: &Settings, order: &order::Keys) -> Array {
         let flash = &settings.flash;
-        let options = settings.device.order.apply(flash.parallel);
+        let options = order.apply(flash.parallel);
         let places = settings.spread().places();
         let die = |place: &Place| if options.interleave { place.die } else { place.chip };
         let mut dies: Vec<u32> = places.iter().map(die).collect();
@@ -113,7 +113,7 @@ impl Array {
             luns: places.iter().map(lun).collect(),
             frame,
             folds: plain && flash.chips_per_channel == 1 && least_ns > 0,
-            overlap: overlaps.then(|| Box::new(Overlap::new(settings, &places))),
+            overlap: overlaps.then(|| Box::new(Overlap::new(settings, order, &places))),
             places: if plain { Vec::new() } else { places },
             interleaved: options.interleave.then_some(flash.dies_per_chip),
         }

@@ -37,7 +37,7 @@ impl Buffer {
             return;
         }
         let mut at = 0;
-        // Each stays in the list until it is answered, so that the one before it leaves it its pages.
+        // A read stays in the list until it is answered, so that an earlier one does not give up pages that it waits for.
         while let Some(&(id, pages)) = self.reads.get(at) {
             match self.look_for(id, pages) {
                 Taken::Waits => at += 1,

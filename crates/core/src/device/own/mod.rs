@@ -87,7 +87,7 @@ impl Moment<'_> {
         work.clear();
         let emitted = work.unfolded(|work| emit(ftl, work));
         let stream = (pages.pages > 0).then_some(pages.stream);
-        device.charge(stream, work);
+        device.watch.works(stream, work, *now_ns);
         let failed = work.take_failure();
         if emitted && ftl.is_read_only() {
             device.turned_read_only(*now_ns, *ftl);

@@ -16,7 +16,6 @@
 //! Cells remember what was done to them, so this is not part of an FTL: [`Reliability`] counts programs, reads and
 //! erasures as they are emitted, and a saved state and a power cut keep it.
 
-mod outside;
 mod process;
 pub(crate) mod rates;
 mod retry;
@@ -33,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use self::rates::Rates;
 use self::watch::Watch;
 use super::{Cells, Flash};
+use crate::config::times;
 use crate::util::{Divider, NONE};
 
 const HOUR_NS: f64 = 3.6e12;
@@ -150,6 +150,9 @@ pub struct Reliability {
     lain: bool,
     watch: Option<Watch>,
 }
+
+/// Data may have lain for this long, ns: 146 years.
+const OLDEST_NS: i64 = i64::MAX / 2;
 
 impl Reliability {
     /// Makes the erased blocks of `flash`; `None` if no read can meet an error.
@@ -342,6 +345,25 @@ impl Reliability {
         }
         self.watch = refresh.map(|step| Watch::new(step, luns, blocks_per_lun));
         (0..self.blocks.len() as u32).for_each(|block| self.list(block));
+    }
+
+    /// Lets all data have lain for `age_ns` longer.
+    pub(in crate::flash) fn age(&mut self, age_ns: u64) {
+        for block in &mut self.blocks {
+            block.begin_at(|begun_ns| begun_ns.saturating_sub_unsigned(age_ns).max(-OLDEST_NS));
+        }
+        self.watch_anew();
+    }
+
+    /// Watches blocks from the beginning, because the moments at which they have to be rewritten have changed.
+    pub(in crate::flash) fn watch_anew(&mut self) {
+        self.watch = self.watch.as_ref().map(Watch::anew);
+        (0..self.blocks.len() as u32).for_each(|block| self.list(block));
+    }
+
+    /// Makes repetitions of reads take `factor` times as long as the settings of `flash` say.
+    pub(in crate::flash) fn slow(&mut self, flash: &Flash, factor: f64) {
+        self.retry_ns = flash.errors.retry_ns.map(|ns| times(ns, factor));
     }
 }
 

@@ -99,7 +99,7 @@ fn halves(settings: &Settings) -> Result<(), Contradiction> {
         );
         return fail("host.arbiter", message);
     }
-    other_order(settings, &settings.device.order.name).map_or(Ok(()), Err)
+    other_order(settings, &settings.order.name).map_or(Ok(()), Err)
 }
 
 /// Returns the error that an order of flash operations is another one than the arbiter's.
@@ -119,7 +119,7 @@ pub(crate) fn order_of_arbiter(settings: &Settings) -> Option<&'static str> {
 /// Returns the order of flash operations that is the arbiter's and not that of `values`, and why another may not be
 /// stated. Whether it was, the settings do not show.
 pub(crate) fn replaced(settings: &Settings, values: &Values) -> Option<(Value, Contradiction)> {
-    let (order, stated) = (&settings.device.order.name, field::<String>(values, "flash.order", &[]));
+    let (order, stated) = (&settings.order.name, field::<String>(values, "flash.order", &[]));
     let fault = other_order(settings, &stated).filter(|_| arbitrates(settings) && *order != stated)?;
     Some((Value::Text(order.clone()), fault))
 }
@@ -159,7 +159,7 @@ pub(super) fn ignored(settings: &Settings, found: &mut Ignored) {
         let shares = !apart && needs(&host.scheduler).weights;
         let closed = workload.replay == Replay::Closed;
         of_load.unless(apart && weighs || shares, &[path_of(name, "weight")], &weighted());
-        let orders = order::needs(&settings.device.order.name).classes;
+        let orders = order::needs(&settings.order.name).classes;
         of_load.unless(apart && classes || orders, &[path_of(name, "priority")], &classed());
         let depth = [path_of(name, "queue_depth")];
         of_load.unless(apart || closed, &depth, "the tenants share a queue, and the replay is open");
