@@ -29,7 +29,7 @@ impl Queue for Behind<'_> {
 impl Device {
     /// Takes a request from the host: into the queue, or into the row before it. `carried` returns the mapping entries that a
     /// request carries.
-    #[inline]
+    #[inline(always)] // called in one place, for every request
     pub fn accept<E: Iterator<Item = Entry>>(
         &mut self,
         id: u32,
