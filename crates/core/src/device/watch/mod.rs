@@ -128,40 +128,40 @@ macro_rules! registry {
 
             #[cold]
             pub(super) fn issues(&mut self, issue: &Issue, ftl: &impl Running) {
-                $(if let Some(probe) = &mut self.$name {
+                $(if <$name::$type as Probe>::ISSUES && let Some(probe) = &mut self.$name {
                     probe.issues(issue, ftl);
                 })*
             }
 
             #[cold]
             pub(super) fn answers(&mut self, issue: &Issue, ftl: &impl Running) {
-                $(if let Some(probe) = &mut self.$name {
+                $(if <$name::$type as Probe>::ISSUES && let Some(probe) = &mut self.$name {
                     probe.answers(issue, ftl);
                 })*
             }
 
             #[inline]
             pub(super) fn ram(&mut self, what: Ram, now_ns: u64) {
-                $(if let Some(probe) = &mut self.$name {
+                $(if <$name::$type as Probe>::ISSUES && let Some(probe) = &mut self.$name {
                     probe.ram(what, now_ns);
                 })*
             }
 
             #[inline]
             pub(super) fn works(&mut self, stream: Option<u16>, work: &Work, now_ns: u64) {
-                $(if let Some(probe) = &mut self.$name {
+                $(if <$name::$type as Probe>::WORKS && let Some(probe) = &mut self.$name {
                     probe.works(stream, work, now_ns);
                 })*
             }
 
             pub(super) fn passes(&mut self, now_ns: u64, first_ns: Option<u64>, under_way: bool) {
-                $(if let Some(probe) = &mut self.$name {
+                $(if <$name::$type as Probe>::TIME && let Some(probe) = &mut self.$name {
                     probe.passes(now_ns, first_ns, under_way);
                 })*
             }
 
             pub(super) fn completes(&mut self) {
-                $(if let Some(probe) = &mut self.$name {
+                $(if <$name::$type as Probe>::TIME && let Some(probe) = &mut self.$name {
                     probe.completes();
                 })*
             }
