@@ -1,10 +1,11 @@
 //! Small stacks, loads for them, and the laws of a run.
 
-use ftlab_core::config::{PageTimes, SlcSize};
+use ftlab_core::config::PageTimes;
 use ftlab_core::flash::settings::{Cell, Programming};
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::reclaim::ReclaimUnit;
 use ftlab_core::ftl::settings::SlcFull;
+use ftlab_core::ftl::slc_size::SlcSize;
 use ftlab_core::ftl::{check, gathers, maps_blocks, unit_bytes};
 use ftlab_core::metrics::{Parts, Report};
 use ftlab_core::settings::Settings;

@@ -3,11 +3,11 @@
 use ftlab_conformance as common;
 
 use common::{checked, pages, settings};
-use ftlab_core::config::SlcSize;
 use ftlab_core::flash::Cause;
 use ftlab_core::flash::settings::{Cell, Programming};
 use ftlab_core::ftl::check;
 use ftlab_core::ftl::settings::SlcFull;
+use ftlab_core::ftl::slc_size::SlcSize;
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
 use ftlab_core::workload::{Op, Record};

@@ -1,8 +1,10 @@
 //! `[ftl]`: the keys that FTLs share (a policy's own keys are in its file), and all the settings that an FTL reads.
 
 use super::reclaim::{RECLAIM_UNIT, ReclaimUnit};
+use super::slc_size::SlcSize;
+use crate::config::form::Formed;
 use crate::config::section::{ANY_TIME, bytes, count, one_of, share};
-use crate::config::{Kind, SlcSize, choice, section, switch};
+use crate::config::{Kind, choice, section, switch};
 use crate::flash::parallel::{ALLOCATION, Allocation, MultiPlane, Parallel, Spread};
 use crate::flash::superblocks::Superblocks;
 use crate::flash::{Flash, Work};
@@ -202,7 +204,7 @@ choice! {
 }
 
 /// The kind of value that `ftl.slc_cache` takes.
-const SLC_SIZE: Kind = Kind::SlcSize { max: TIB };
+const SLC_SIZE: Kind = Kind::Form { form: &SlcSize::FORM, min: 1, max: TIB };
 
 choice! {
     /// The values of `ftl.slc_full`: what a write does when the SLC cache is full.

@@ -5,6 +5,7 @@
 //! requests ([`super::Record::stream`]).
 
 use super::settings::Workload;
+use crate::config::form::Formed;
 use crate::config::section::{ANY_TIME, Section, count, defaults, keys};
 use crate::config::{ByteRange, Contradiction, Key, Kind, Values, choice, path, section};
 
@@ -50,7 +51,7 @@ section! {
     }
 }
 
-const RANGE: Kind = Kind::ByteRange { max: 1 << 60 };
+const RANGE: Kind = Kind::Form { form: &ByteRange::FORM, min: 0, max: 1 << 60 };
 
 /// A tenant.
 #[derive(Clone, Debug, PartialEq)]

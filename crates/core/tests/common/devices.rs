@@ -1,7 +1,7 @@
 //! Random small devices. They are separate from the other files of `common`, which need no other crates.
 #![allow(dead_code)]
 
-use ftlab_core::config::{ByPageType, SlcSize};
+use ftlab_core::config::ByPageType;
 use ftlab_core::flash::errors::{Errors, Process, Retry};
 use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Order, Parallel, Suspend};
 use ftlab_core::flash::settings::{Cell, Programming};
@@ -10,6 +10,7 @@ use ftlab_core::ftl::map::dftl::Load;
 use ftlab_core::ftl::reclaim::ReclaimUnit;
 use ftlab_core::ftl::settings::StaticLeveling;
 use ftlab_core::ftl::settings::{FlushCounts, FreeBlocks, HostFlush, SlcFull};
+use ftlab_core::ftl::slc_size::SlcSize;
 use ftlab_core::settings::Settings;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
