@@ -167,6 +167,9 @@ def _policies_of(text: str, overrides: Sequence[Override]) -> Iterator[None]:
     try:
         yield
     except UserError as error:
+        for origin, key, name in overrides:
+            if ": unknown name;" in str(error) and (why := policies.misplaced(key, name)):
+                raise UserError(f"{origin}: {why}") from None
         for name in refused:
             where, unknown, _ = str(error).partition(f"{name}: unknown name")
             if unknown:

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from ftlab import _core
 from ftlab._core import UserError
@@ -107,6 +107,12 @@ def refuse_link(folder: Path, name: str) -> None:
         raise UserError(f"--out {folder}: {name} is a link: remove it, or name another directory")
 
 
+_KINDS = frozenset([".csv", ".gz", ".htm", ".html", ".jpg", ".json", ".parquet", ".pdf", ".png", ".svg"])
+"""Extensions that say what kind of file a name is for."""
+
+HTML = (".html", ".htm")
+
+
 class Output:
     """A file that an option names; its directories are created."""
 
@@ -164,6 +170,17 @@ class Output:
             self._check()
         except OSError as error:
             raise self.fail(f"cannot write: {error.strerror}") from None
+
+    def check_kind(self, *suffixes: str) -> None:
+        """Checks early that the file can be written, and is not named as a file of another kind.
+
+        Raises:
+            UserError: the file cannot be written, or its extension is that of another kind of file than
+                ``suffixes``.
+        """
+        if self.suffix in _KINDS - set(suffixes) and not self.special:
+            raise self.fail(f"a {self.suffix} file is something else; the name must end in {suffixes[0]}")
+        self.check()
 
     def _check(self) -> None:
         if not self._is_link and self.path.is_dir():
@@ -290,10 +307,21 @@ def write_stdout(text: str) -> None:
 
 def write_report(text: str) -> None:
     """Prints text for people: on a terminal, no word is broken at the edge."""
-    if sys.stdout.isatty():
-        width = shutil.get_terminal_size().columns
-        text = "".join(f"{folded(line, width)}\n" for line in text.splitlines())
-    write_stdout(text)
+    write_stdout(wrapped(text, sys.stdout))
+
+
+def tell(text: str) -> None:
+    """Prints a note, a warning or an error, like `write_report`, on standard error."""
+    sys.stderr.write(wrapped(f"{text}\n", sys.stderr))
+    sys.stderr.flush()
+
+
+def wrapped(text: str, stream: TextIO) -> str:
+    """Returns text for a stream: on a terminal, lines are wrapped between words."""
+    if not stream.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "".join(f"{folded(line, width)}\n" for line in text.splitlines())
 
 
 def folded(line: str, width: int) -> str:

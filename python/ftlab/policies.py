@@ -240,7 +240,16 @@ _ADD: dict[type, Callable[[str, Any], None]] = {
     Placement: _core.add_placement,
     Replacement: _core.add_replacement,
 }
+_KEYS = {
+    HostScheduler: ("host.scheduler",),
+    VictimPolicy: ("ftl.gc", "ftl.translation_gc"),
+    Placement: ("ftl.placement",),
+    Replacement: ("ftl.cache_policy",),
+}
+"""The keys whose value each kind of policy can be."""
 _lock = threading.Lock()
+_registered: dict[str, type] = {}
+"""All classes that the core knows, by name."""
 _named: dict[str, type] = {}
 """The classes that were passed as objects, by the names that `name_of` gave them."""
 _loaded: dict[tuple[str, str], ModuleType] = {}
@@ -307,6 +316,18 @@ def refusal(name: str) -> str:
     )
 
 
+def misplaced(key: str, name: str) -> str | None:
+    """Returns what a class that `find` has registered is for, if it is not for ``key``; else None."""
+    policy = _registered.get(name)
+    if policy is None:
+        return None
+    kind, keys = next((base, keys) for base, keys in _KEYS.items() if issubclass(policy, base))
+    if key in keys:
+        return None
+    needed = next((f"; {key} takes a {base.__name__}" for base, own in _KEYS.items() if key in own), "")
+    return f"{policy.__name__} is a {kind.__name__}, for {' or '.join(keys)}{needed}"
+
+
 def named_in(text: str) -> list[str]:
     """Returns the values in a TOML or JSON text that name a class."""
     return [found[1] for found in _NAMED.findall(text)]
@@ -332,6 +353,7 @@ def _add(name: str, policy: Any) -> None:
                 check(policy, {})
             except UserError as error:
                 raise UserError(f"{name}: {error}") from None
+            _registered[name] = policy
             return add(name, policy)
     bases = ", ".join(f"ftlab.{base.__name__}" for base in _ADD)
     raise UserError(f"{name}: a policy is a class derived from one of {bases}")

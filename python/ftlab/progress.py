@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
+from ftlab.outputs import wrapped
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -135,7 +137,7 @@ class Reporter:
         """Prints a note, which is not an error, on a line of its own."""
         if not self._quiet:
             with self._lock:
-                self._stream.write(f"note: {text}\n")
+                self._stream.write(wrapped(f"note: {text}\n", self._stream))
                 self._stream.flush()
 
     def stop(self) -> None:

@@ -113,6 +113,16 @@ def percent(share: float | None) -> str:
     return "-" if share is None else f"{share * 100:.2f} %"
 
 
+def share_of(share: float, whole: str) -> str:
+    """Formats a share of ``whole``: as a percentage, or above 200 % as a factor."""
+    return f"{significant(share, 3)} times {whole}" if abs(share) > 2 else f"{percent(share)} of {whole}"
+
+
+def change(share: float, decimals: int = 2) -> str:
+    """Formats a relative difference: as a percentage with its sign, or above 200 % as a factor."""
+    return f"x {significant(share + 1, 3)}" if share > 2 else f"{share * 100:+.{decimals}f} %"
+
+
 _QUANTITIES = {
     "B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30,
     "TB": 10**12, "TiB": 2**40, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9,

@@ -260,6 +260,42 @@ def test_schema_and_components(cli: Cli) -> None:
     assert "host.scheduler" in json.loads(cli.ok("components", "--json"))
 
 
+def test_components_of_one_key(cli: Cli) -> None:
+    listed = cli.ok("components", "host.scheduler")
+    assert listed.startswith("host.scheduler\n    noop ") and listed.count("\n    ") == listed.count("\n") - 1
+    assert list(json.loads(cli.ok("components", "ftl.gc", "--json"))) == ["ftl.gc"]
+
+
+def test_help_is_a_word_too(cli: Cli) -> None:
+    for words in ([], ["run"], ["trace", "head"]):
+        assert cli.ok("help", *words) == cli.ok(*words, "--help")
+
+
+def test_what_is_set_and_varied_is_told(cli: Cli) -> None:
+    words = ["--trace", "a.csv", "--set", "host.scheduler=noop", "--vary", "host.scheduler=map,map+"]
+    done = cli("compare", "map-plus", *words)
+    assert done.stderr == "note: --set host.scheduler=noop: --vary host.scheduler takes its place\n"
+
+
+def test_notes_wrap_on_a_terminal(cli: Cli) -> None:
+    """Regression: a terminal broke notes within words."""
+    ours, theirs = pty.openpty()
+    words = ["--trace", "a.csv", "--set", "host.scheduler=noop", "--vary", "host.scheduler=map,map+"]
+    done = subprocess.run(
+        [sys.executable, "-m", "ftlab", "compare", "map-plus", *words],
+        cwd=cli.directory,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env={**os.environ, "COLUMNS": "50", "TERM": "dumb"},
+        check=True,
+    )
+    assert done.returncode == 0
+    text = os.read(ours, 4096).decode().replace("\r\n", "\n")
+    os.close(ours)
+    os.close(theirs)
+    assert "note: --set host.scheduler=noop: --vary\n  host.scheduler takes its place\n" in text
+
+
 def test_descriptions_of_components_wrap_on_a_terminal() -> None:
     listed = json.loads(_core.components())
     flat, wrapped = describe.components_text(listed, None), describe.components_text(listed, 80)

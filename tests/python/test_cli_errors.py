@@ -154,6 +154,7 @@ def test_no_workload(cli: Cli) -> None:
         ("host.scheduler=noop,noop", "twice"),
         ("host.scheduler=noop,mapp", "map+"),
         ("host.schduler=noop", "host.scheduler"),
+        ("ftl.mapping_cache=16KiB..64KiB", "list the values, ftl.mapping_cache=16KiB,...,64KiB"),
         ("seed=" + ",".join(map(str, range(1001))), "1001 variants"),
     ],
 )
@@ -174,7 +175,9 @@ def test_vary_of_a_key_twice(cli: Cli) -> None:
         ("--json", "a.csv/r.json", "is not a directory"),
         ("--json", ".", "directory"),
         ("--json", "/proc/r.json", "cannot write"),
-        ("--json", "a.csv", "would replace the input"),
+        ("--requests", "a.csv", "would replace the input"),
+        ("--json", "r.html", "must end in .json"),
+        ("--html", "r.pdf", "must end in .html"),
         ("--requests", "-", "only --json prints to standard output"),
         ("--requests", "r.txt", ".csv or .parquet"),
         ("--requests", "/proc/r.parquet", "cannot write"),
@@ -192,8 +195,8 @@ def test_unwritable_output_is_found_before_the_run(cli: Cli, option: str, path: 
 
 
 def test_same_file_for_two_outputs(cli: Cli) -> None:
-    done = cli("run", "map-plus", "--trace", "a.csv", "--json", "r.csv", "--requests", "r.csv")
-    check(done, "--requests r.csv", "--json")
+    done = cli("run", "map-plus", "--trace", "a.csv", "--json", "r.json", "--timeline", "r.json")
+    check(done, "--timeline r.json", "--json")
 
 
 @pytest.mark.parametrize("option", ["--json", "--requests"])
@@ -276,7 +279,33 @@ def test_standard_output_and_pipes_by_name(cli: Cli) -> None:
         (["run"], "missing argument 'CONFIG'", "ftlab run --help"),
         (["run", "map-plus", "--jsn", "x"], "no such option '--jsn'", "--json"),
         (["rnu"], "no such command 'rnu'", "run"),
-        (["run", "map-plus", "extra"], "unexpected extra argument", "extra"),
+        (["run", "map-plus", "b.csv"], "unexpected extra argument", "did you mean --trace b.csv?"),
+        (["run", "map-plus", "seed=2"], "unexpected extra argument", "did you mean --set seed=2?"),
+        (["run", "map-plus", "--trace", "a.csv", "b.csv"], "unexpected extra argument (b.csv)\n", ""),
+        (["run", "map-plus", "emmc-5.1"], "unexpected extra argument (emmc-5.1)\n", ""),
+        (["run", "map-plus", "--set", "host.scheduler", "noop"], "write --set host.scheduler=noop", ""),
+        (["compare", "map-plus", "--vary", "seed", "1,2"], "--vary seed 1,2: write --vary seed=1,2", ""),
+        (["run", "map-plus", "--plot", "x.png"], "it is an option of `ftlab compare`; here --html FILE", ""),
+        (["run", "map-plus", "--vary", "seed=1,2"], "it is an option of `ftlab compare`", ""),
+        (["run", "--preset", "map-plus"], "the preset or file is the first argument", "--preset"),
+        (["reproduce", "fig9"], "a figure, of coop, map-plus, vios: ftlab reproduce coop fig9", ""),
+        (["components", "host.schedulr"], "host.schedulr", "did you mean host.scheduler?"),
+        (
+            ["serve", "map-plus", "--nbd", "unix:/no/x/s"],
+            "--nbd unix:/no/x/s: there is no directory /no/x",
+            "",
+        ),
+        (["serve", "map-plus", "--fuse", "/no/x"], "--fuse /no/x: there is no directory /no/x", ""),
+        (
+            ["serve", "map-plus", "--fuse", ".", "--media", "no/m"],
+            "--media no/m: there is no directory no",
+            "",
+        ),
+        (
+            ["serve", "map-plus", "--fuse", ".", "--control", "no/c"],
+            "--control no/c: there is no directory",
+            "",
+        ),
         (["compare", "map-plus"], "missing option '--vary'", "ftlab compare --help"),
         (["compare", "map-plus", "--vary", "seed=1", "--jobs", "0"], "--jobs", "x>=1"),
         (["run", "map-plus", "--htlm", "x.html"], "no such option '--htlm'", ""),
@@ -286,7 +315,21 @@ def test_standard_output_and_pipes_by_name(cli: Cli) -> None:
     ],
 )
 def test_usage(cli: Cli, arguments: list[str], first: str, rest: str) -> None:
-    check(cli(*arguments), first, rest)
+    done = cli(*arguments)
+    check(done, first.removesuffix("\n"), first, rest)
+
+
+def test_a_policy_in_the_place_of_another(cli: Cli) -> None:
+    """Regression: the message was that the name is unknown, with a list of built-in names."""
+    (cli.directory / "mine.py").write_text(
+        "import ftlab\nclass Mine(ftlab.VictimPolicy):\n    def choose(self, candidates): return 0\n"
+    )
+    done = cli("run", "map-plus", "--trace", "a.csv", "--set", "host.scheduler=python:mine.py:Mine")
+    check(
+        done,
+        "Mine is a VictimPolicy, for ftl.gc or ftl.translation_gc",
+        "host.scheduler takes a HostScheduler",
+    )
 
 
 def test_name_that_is_no_text(cli: Cli) -> None:

@@ -24,9 +24,22 @@ from ftlab.results.labels import short_names
 from ftlab.results.metrics import METRICS, best, ratio
 from ftlab.results.result import Result
 from ftlab.results.table import render, render_as, render_for
-from ftlab.units import bandwidth, duration, fio, iops, percent, significant, size, time_unit
+from ftlab.units import (
+    bandwidth,
+    change,
+    duration,
+    fio,
+    iops,
+    percent,
+    share_of,
+    significant,
+    size,
+    time_unit,
+)
 
 FACTORS = {"noop": 1.0, "row": 0.97, "amphibian": 0.95, "hp": 0.93, "rb": 0.71, "map": 0.7, "map+": 0.66}
+
+
 Make = Callable[..., dict[str, Any]]
 
 
@@ -432,3 +445,10 @@ def test_picture_names_variants_parts_and_units(result_of: Make) -> None:
         (text or "").rstrip("0.") or text for text in texts
     } | texts
     assert draw(comparison(result_of, list(FACTORS)), ".svg") == data
+
+
+def test_large_shares_are_factors() -> None:
+    """Regression: threads waited in 11773.15 % of the time."""
+    assert share_of(117.7315, "the time") == "118 times the time"
+    assert share_of(0.5, "the time") == "50.00 % of the time"
+    assert [change(117.7315), change(0.5), change(-0.5, 1)] == ["x 119", "+50.00 %", "-50.0 %"]

@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -34,6 +35,12 @@ def test_demo_shows_the_comparison(cli: Cli) -> None:
     }
     figures = json.loads((cli.directory / "o" / "demo.json").read_text())
     assert len(figures["variants"]) == 7
+    # Regression: it said "Made by ftlab compare compare", and what it advised was not on the PATH.
+    made_by = re.search(r"Made by <code>(.*?)</code>", (cli.directory / "o" / "demo.html").read_text())
+    assert made_by and made_by[1].startswith("ftlab compare map-plus --trace ")
+    advised = rest[-1].removeprefix("Your own trace: ").replace("FILE", "a.csv")
+    done = subprocess.run(shlex.split(advised), cwd=cli.directory, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_what_comes_with_ftlab_is_copied(cli: Cli) -> None:

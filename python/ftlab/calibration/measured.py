@@ -12,8 +12,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
+from ftlab import outputs
 from ftlab._core import UserError
 from ftlab.calibration.logged import settled
 from ftlab.calibration.measured_fio import read_fio
@@ -42,7 +41,7 @@ def read(paths: Sequence[Path], tell: Tell | None = None) -> list[Row]:
     Raises:
         UserError: a file cannot be read, or figures cannot be true; the text names file, line and column.
     """
-    tell = tell or (lambda note: click.echo(f"note: {note}", err=True))
+    tell = tell or (lambda note: outputs.tell(f"note: {note}"))
     rows: list[Row] = []
     for path in paths:
         for file in _files(path, tell):

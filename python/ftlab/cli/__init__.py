@@ -31,7 +31,10 @@ _INTERRUPTED = 128 + signal.SIGINT
 
 COMMANDS = {
     "calibrate": ("calibrate", "Fit a model to what a drive was measured to do."),
-    "components": ("describe", "List what can be chosen in each layer."),
+    "components": (
+        "describe",
+        "List what can be chosen in each layer; with KEY (host.scheduler), only there.",
+    ),
     "compare": ("compare", "Run variants of a configuration side by side."),
     "completion": (
         "completion",
@@ -121,7 +124,7 @@ def call(arguments: Sequence[str] | None = None) -> int:
         if _COMPLETION in os.environ:
             cli.main(given, prog_name="ftlab", complete_var=_COMPLETION)
         # This does not call cli.main, which treats a closed pipe as a failure.
-        with cli.make_context("ftlab", list(given), obj=given[1:]) as context:
+        with cli.make_context("ftlab", _helped(given), obj=given) as context:
             cli.invoke(context)
         return 0
     except click.exceptions.Exit as done:
@@ -146,6 +149,11 @@ def call(arguments: Sequence[str] | None = None) -> int:
         return _fault(error)
 
 
+def _helped(given: Sequence[str]) -> list[str]:
+    """Returns the words of a call; ``help COMMAND`` is another way to write ``COMMAND --help``."""
+    return [*given[1:], "--help"] if given[:1] == ["help"] else list(given)
+
+
 def _check_text(arguments: Sequence[str]) -> None:
     for argument in arguments:
         try:
@@ -162,9 +170,11 @@ def _fail(text: str) -> int:
     lines = text.rstrip("\n").split("\n")
     if len(lines) > MOST_LINES:
         lines = [*lines[: MOST_LINES - 1], "..."]
+    from ftlab.outputs import tell
+
     # Standard error may be on a full disk too.
     with suppress(OSError):
-        click.echo("error: " + "\n".join(lines), err=True)
+        tell("error: " + "\n".join(lines))
     return 2
 
 
@@ -180,7 +190,10 @@ def _refused(error: OSError) -> int:
 
 
 def _usage(error: click.ClickException) -> int:
-    text = error.format_message().rstrip(".")
+    from ftlab.cli import slips
+
+    modules = {name: module for name, (module, _) in COMMANDS.items()}
+    text = (slips.hint(error, modules) or error.format_message()).rstrip(".")
     hint = ""
     if isinstance(error, click.UsageError) and error.ctx is not None:
         hint = f"\nsee `{error.ctx.command_path} --help`"

@@ -10,7 +10,7 @@ import click
 
 from ftlab._core import UserError
 from ftlab.cli import options
-from ftlab.outputs import write_stdout
+from ftlab.outputs import tell, write_stdout
 
 if TYPE_CHECKING:
     from ftlab.calibration.fit import Asked
@@ -174,7 +174,7 @@ def _check(
         for line in beyond[:MOST_SHOWN]:
             click.echo(f"off: {line}", err=True)
         count = f"{len(beyond)} rates and means are more than {most:.1%} off"
-        click.echo(f"error: {config}: {count}", err=True)
+        tell(f"error: {config}: {count}")
         raise click.exceptions.Exit(1)
 
 

@@ -10,6 +10,7 @@ from ftlab._core import UserError
 from ftlab.cli import completing, options
 from ftlab.configs import file_name
 from ftlab.outputs import Output, check_distinct, json_text, saying_what_is_written, write_stdout
+from ftlab.units import quantity
 
 
 @click.command()
@@ -90,7 +91,7 @@ def compare(
 
         for picture in pictures:
             picture.check(SUFFIXES)
-    html = options.output("--html", html_path)
+    html = options.html_output(html_path)
     inputs = [*plan.traces, *([load_state] if load_state else [])]
     outputs = [output for output in (json_output, html, *pictures) if output]
     check_distinct(outputs, inputs)
@@ -138,6 +139,10 @@ def _values(vary: tuple[str, ...]) -> dict[str, list[str]]:
         if key in values:
             raise UserError(f"--vary {text}: {key} is varied already; name all its values in one --vary")
         values[key] = [value.strip() for value in listed.split(",")]
+        for value in values[key]:
+            least, dots, most = value.partition("..")
+            if dots and quantity(least) is not None and quantity(most) is not None:
+                raise UserError(f"--vary {text}: no range; list the values, {key}={least},...,{most}")
         if "" in values[key]:
             raise UserError(f"--vary {text}: an empty value; separate values by single commas")
     return values

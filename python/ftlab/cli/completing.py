@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,13 @@ def presets(_context: click.Context, _parameter: click.Parameter, incomplete: st
         *_items((name for name, _, _ in _core.presets()), incomplete),
         CompletionItem(incomplete, type="file"),
     ]
+
+
+def layers(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completes the keys whose value is the name of a part."""
+    from ftlab import _core
+
+    return _items(json.loads(_core.components()), incomplete)
 
 
 def papers(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

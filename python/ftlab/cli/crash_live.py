@@ -22,7 +22,7 @@ from ftlab.cli.stopping import Asked, asked_to_stop
 from ftlab.configs import Override, file_name, keys, load
 from ftlab.live.cuts import Campaign, Covered, Failure, Outcome, Programs
 from ftlab.live.search import Search
-from ftlab.outputs import write_stdout
+from ftlab.outputs import tell, write_stdout
 from ftlab.process import ENDED
 from ftlab.units import count, duration, quantity
 
@@ -138,7 +138,7 @@ def run(
     resolved, notes = volatile(config, options.overrides(settings, flags))
     options.say_notes(resolved)
     for note in notes:
-        click.echo(f"note: {note}", err=True)
+        tell(f"note: {note}")
     buffer = json.loads(resolved.json())["device"]
     drawn = quantity(buffer["write_buffer"]) != 0 and buffer["write_buffer_policy"] == "adversarial"
     if (wanted.every or wanted.minimise) and not drawn:
@@ -155,7 +155,7 @@ def run(
         try:
             least = _searched(lambda ended: Search(Campaign(resolved, programs, ended)).minimise(failure))
         except UserError as error:
-            click.echo(f"warning: nothing was minimised: {error}", err=True)
+            tell(f"warning: nothing was minimised: {error}")
             wanted = wanted._replace(minimise=False)
     result = _result(resolved, programs, seed, outcome, least)
     text = json.dumps(result, indent=2) + "\n"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
 from pathlib import Path
 
 import click
@@ -48,11 +50,25 @@ def demo(out: str | None, files: str | None) -> None:
         cli.invoke(inner)
     click.echo()
     if out is None:
-        click.echo("The same with a picture and a report for the browser: ftlab demo --out DIR")
+        click.echo(f"The same with a picture and a report for the browser: {_program()} demo --out demo")
     else:
         click.echo(f"The picture: {target}.png (and .svg). A report for the browser: {target}.html.")
         click.echo(f"All figures: {target}.json.")
-    click.echo("Your own trace: ftlab compare map-plus --trace FILE --vary host.scheduler=noop,map+")
+    click.echo(f"Your own trace: {_program()} compare map-plus --vary host.scheduler=noop,map+ --trace FILE")
+
+
+def _program() -> str:
+    """Returns what to type for ftlab here, where it need not be on the PATH."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{_typed(Path(sys.executable))} -m ftlab"
+    on_path = shutil.which(called.name)
+    return called.name if on_path and Path(on_path).samefile(called) else _typed(called)
+
+
+def _typed(path: Path) -> str:
+    here = Path.cwd()
+    return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
 
 
 def _copy(target: Path) -> None:
@@ -61,8 +77,6 @@ def _copy(target: Path) -> None:
     Raises:
         UserError: one of the folders exists, or cannot be written.
     """
-    import shutil
-
     for name in FOLDERS:
         if (target / name).exists():
             raise UserError(f"--files {target}: {target / name} already exists")

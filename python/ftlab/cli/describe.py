@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 import shutil
@@ -11,6 +12,8 @@ import textwrap
 import click
 
 from ftlab import _core
+from ftlab._core import UserError
+from ftlab.cli import completing
 from ftlab.outputs import write_stdout
 
 _LEAST = 30
@@ -33,13 +36,20 @@ def presets(name: str | None) -> None:
 
 
 @click.command()
+@click.argument("key", required=False, shell_complete=completing.layers)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def components(as_json: bool) -> None:
-    """List what can be chosen in each layer.
+def components(key: str | None, as_json: bool) -> None:
+    """List what can be chosen in each layer; with KEY (host.scheduler), only there.
 
     A mark says where a part comes from: paper, kernel (Linux), NVMe, or ftlab itself.
     """
     listed = json.loads(_core.components())
+    if key is not None:
+        if key not in listed:
+            near = difflib.get_close_matches(key, listed, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise UserError(f"{key}: no part is chosen by that key{hint}; `ftlab components` lists all")
+        listed = {key: listed[key]}
     if as_json:
         write_stdout(json.dumps(listed, indent=2) + "\n")
         return

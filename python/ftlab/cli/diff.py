@@ -9,7 +9,7 @@ import click
 
 from ftlab._core import UserError
 from ftlab.cli import options
-from ftlab.outputs import check_distinct, write_stdout
+from ftlab.outputs import check_distinct, tell, write_stdout
 
 
 @click.command()
@@ -36,7 +36,7 @@ def diff(first: str, second: str, everything: bool, json_path: str | None) -> No
     for path, own in ((first, results[0]), (second, results[1])):
         both = {each.label for each in found}
         if alone := [label for label in own if label not in both and both != {""}]:
-            click.echo(f"note: only in {path}: {'; '.join(alone)}", err=True)
+            tell(f"note: only in {path}: {'; '.join(alone)}")
     text = json.dumps([_as_json(each) for each in found], indent=2) + "\n"
     if output:
         output.write(text.encode())

@@ -14,7 +14,7 @@ from ftlab import policies
 from ftlab._core import Config, UserError
 from ftlab.cli import completing
 from ftlab.configs import GENERATOR_DEFAULTS, SHORTHANDS, Override, keys
-from ftlab.outputs import Output
+from ftlab.outputs import HTML, Output, tell
 
 if TYPE_CHECKING:
     from ftlab.results.comparison import Plan
@@ -87,7 +87,7 @@ def say_notes(config: Config | Plan) -> None:
     """Reports keys that the user set to no effect."""
     of_jobs = config.job_notes() if isinstance(config, Config) else []
     for note in [*config.notes(), *of_jobs]:
-        click.echo(f"note: {note}", err=True)
+        tell(f"note: {note}")
 
 
 def strict_option(command: Decorated) -> Decorated:
@@ -132,18 +132,18 @@ def say_doubts(found: Mapping[str, Sequence[str]], strict: bool) -> None:
     if strict and lines:
         raise UserError("\n  ".join([lines[0], *lines[1:], "without --strict this is a warning"]))
     for line in lines[:MOST_DOUBTS]:
-        click.echo(f"warning: {line}", err=True)
+        tell(f"warning: {line}")
     if len(lines) > MOST_DOUBTS:
-        click.echo(f"warning: {len(lines) - MOST_DOUBTS:,} more doubts about traces", err=True)
+        tell(f"warning: {len(lines) - MOST_DOUBTS:,} more doubts about traces")
 
 
 def say_overloads(results: Iterable[tuple[str, Result]]) -> None:
     """Warns about labelled results whose device did not keep up."""
     lines = [f"{label}: {result.overload}" for label, result in results if result.overload]
     for line in lines[:MOST_DOUBTS]:
-        click.echo(f"warning: {line}", err=True)
+        tell(f"warning: {line}")
     if len(lines) > MOST_DOUBTS:
-        click.echo(f"warning: {len(lines) - MOST_DOUBTS:,} more variants did not keep up", err=True)
+        tell(f"warning: {len(lines) - MOST_DOUBTS:,} more variants did not keep up")
 
 
 class NewName(click.types.StringParamType):
@@ -196,7 +196,18 @@ def output(option: str, path: str | None, suffixes: Sequence[str] = ()) -> Outpu
 
 def json_output(path: str | None) -> Output | None:
     """Returns the file of ``--json``; None for standard output (``-``)."""
-    return output("--json", None if path == "-" else path)
+    return None if path in (None, "-") else _of_kind("--json", path, ".json")
+
+
+def html_output(path: str | None) -> Output | None:
+    """Returns the file of ``--html``."""
+    return None if path is None else _of_kind("--html", path, *HTML)
+
+
+def _of_kind(option: str, path: str, *suffixes: str) -> Output:
+    asked = Output(option, path)
+    asked.check_kind(*suffixes)
+    return asked
 
 
 OUTPUT_FORMATS = ("json", "fio", "fio+")
@@ -249,7 +260,7 @@ def measured_for(html_path: str | None) -> list[Override]:
 def command_line() -> str:
     """Returns the command line as it was typed, for reports."""
     context = click.get_current_context()
-    return shlex.join([*context.command_path.split(), *context.obj]) if context.obj else ""
+    return shlex.join(["ftlab", *context.obj]) if context.obj else ""
 
 
 def quiet_option(command: Decorated) -> Decorated:
@@ -294,10 +305,7 @@ def executor(dask: str | None, dask_wait: float, jobs: int | None) -> Iterator[E
     """
     from ftlab.studies.executor import chosen
 
-    def tell(text: str) -> None:
-        click.echo(f"note: {text}", err=True)
-
-    with chosen(dask, dask_wait, jobs, tell) as executor:
+    with chosen(dask, dask_wait, jobs, lambda text: tell(f"note: {text}")) as executor:
         yield executor
 
 

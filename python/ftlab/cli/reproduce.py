@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ftlab.cli import completing, options
-from ftlab.outputs import write_stdout
+from ftlab.outputs import tell, write_stdout
 
 
 @click.command()
@@ -73,5 +73,5 @@ def reproduce(
     with Reporter() as reporter:
         outcome = command.reproduce(paper, figures, asked, reporter)
     for note in outcome.notes:
-        click.echo(f"note: {note}", err=True)
+        tell(f"note: {note}")
     write_stdout(command.summary(outcome))

@@ -14,6 +14,7 @@ from ftlab.outputs import (
     check_distinct,
     json_text,
     saying_what_is_written,
+    tell,
     write_report,
     write_stdout,
 )
@@ -99,7 +100,7 @@ def run(
     requests = options.output("--requests", requests_path, REQUESTS_SUFFIXES)
     state = options.output("--save-state", state_path)
     timeline = options.output("--timeline", timeline_path)
-    html = options.output("--html", html_path)
+    html = options.html_output(html_path)
     outputs = [output for output in (json_output, requests, state, timeline, html) if output]
     check_distinct(outputs, [name for name in (resolved.trace, load_state) if name])
     options.check_alone(resolved, alone=alone)
@@ -129,7 +130,7 @@ def run(
         result.named = file_name(config)
         options.say_overloads([(resolved.trace or config, result)])
         for note in result.notes if not quiet else ():
-            click.echo(f"note: {note}", err=True)
+            tell(f"note: {note}")
         if timeline and result.timeline and not quiet:
             _note(timeline, result.timeline, timeline_window)
         if for_fio:
@@ -150,10 +151,9 @@ def run(
 def _note(output: Output, timeline: Timeline, window: str | None) -> None:
     """Reports what the timeline leaves out of the run."""
     if timeline.cut_ns is not None:
-        click.echo(
+        tell(
             f"note: {output.name} ends at {duration(timeline.cut_ns)} of simulated time, after "
-            f"{count(timeline.events)} events; choose a stretch with --timeline-window START:END",
-            err=True,
+            f"{count(timeline.events)} events; choose a stretch with --timeline-window START:END"
         )
     elif timeline.events == 0:
-        click.echo(f"note: {output.name}: nothing happened in --timeline-window {window}", err=True)
+        tell(f"note: {output.name}: nothing happened in --timeline-window {window}")

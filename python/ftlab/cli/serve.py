@@ -15,8 +15,9 @@ from ftlab._core import UserError
 from ftlab.cli import completing, options
 from ftlab.cli.stopping import asked_to_stop
 from ftlab.configs import Override, load
+from ftlab.live.devices import beside, check_places, interfered, named
 from ftlab.live.recordings import check_recording, finish_recording, reader_of
-from ftlab.outputs import Output, check_distinct, saying_what_is_written, write_stdout
+from ftlab.outputs import Output, check_distinct, saying_what_is_written, tell, write_stdout
 from ftlab.units import count, duration, quantity
 
 if TYPE_CHECKING:
@@ -152,15 +153,15 @@ def serve(
     resolved = load(config, [*safe, *options.measured_for(html_path), *options.overrides(settings, {})])
     options.say_notes(resolved)
     json_output = options.json_output(json_path)
-    html = options.output("--html", html_path)
+    html = options.html_output(html_path)
     recording = Output("--record", record) if record is not None else None
     rotated = None if rotate is None else _bytes("--rotate", rotate)
     check_recording(recording, rotated)
+    check_places(nbd=addresses, fuse=fuse, media=media, control=control)
     outputs = [output for output in (json_output, html, recording) if output]
     check_distinct(outputs, [name for name in (load_state, media) if name])
 
     from ftlab import _core
-    from ftlab.live.devices import beside, interfered, named
     from ftlab.progress import Reporter
     from ftlab.results.result import Result
 
@@ -300,4 +301,4 @@ def _inexact(record: str, told: list[dict[str, Any]]) -> str:
 def _say(text: str) -> None:
     """Prints a line for the user; the terminal may be gone."""
     with suppress(OSError):
-        click.echo(text, err=True)
+        tell(text)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ftlab.cli import options
-from ftlab.outputs import write_stdout
+from ftlab.outputs import tell, write_stdout
 
 MOST_ROWS = 40
 """The maximum number of variants that are printed; summary.csv has all of them."""
@@ -56,7 +56,7 @@ def sweep(
 
     planned = plan(Path(study))
     for note in planned.notes:
-        click.echo(f"note: {note}", err=True)
+        tell(f"note: {note}")
     if dry_run:
         write_stdout(estimate(planned, Path(out), fresh=fresh, jobs=Threads(jobs).jobs))
         return
@@ -70,5 +70,5 @@ def sweep(
     write_stdout(text)
     if outcome.failures:
         count = f"{outcome.failures:,} of {len(planned.runs):,} runs failed"
-        click.echo(f"error: {count}; the first: {outcome.first_failure}", err=True)
+        tell(f"error: {count}; the first: {outcome.first_failure}")
         raise click.exceptions.Exit(1)

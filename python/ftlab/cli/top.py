@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ftlab.live import devices
-from ftlab.units import count, duration, fio, percent, significant, size
+from ftlab.units import count, duration, fio, percent, share_of, significant, size
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -168,7 +168,7 @@ def _facts(data: dict[str, Any]) -> list[str]:
         others = (
             "" if pressure is None else f"; the machine's tasks waited in {percent(pressure)} of the time"
         )
-        lines.append(f"wait for processors: {percent(share)} of the served time{others}")
+        lines.append(f"wait for processors: {share_of(share, 'the served time')}{others}")
     if (recording := own.get("recording")) is not None:
         state = f"ENDED: {recording['error']}" if recording["error"] else f"{count(recording['files'])} files"
         lines.append(f"recording: {count(recording['requests'])} requests, {state}")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ftlab.cli import completing, options
-from ftlab.outputs import Output, check_distinct, write_report, write_stdout
+from ftlab.outputs import Output, check_distinct, tell, write_report, write_stdout
 from ftlab.trace_text import info_text, summary_text
 
 _READING = ("format", "dedup", "max_gap", "skip_bad", "speed", "repeat")
@@ -80,10 +80,9 @@ def convert(source: str, target: str, settings: tuple[str, ...], **flags: str | 
     config = traces.trace_config(source, options.overrides(settings, flags))
     _convert(config, target)
     if traces.is_recording(config):
-        click.echo(
+        tell(
             "note: the copy keeps completions, but is not a recording any more: replay it with --replay"
-            " dependent",
-            err=True,
+            " dependent"
         )
 
 
@@ -192,7 +191,7 @@ def fit(
             if check_on is not None:
                 write_stdout(end_to_end.text(fitted.end_to_end, Path(check_on).name))
         for missed in fitted.missed:
-            click.echo(f"warning: {fitted.targets.name}: {missed.name} was not reached", err=True)
+            tell(f"warning: {fitted.targets.name}: {missed.name} was not reached")
     text = json.dumps([report.as_json(*each) for each in done], indent=2) + "\n"
     if output:
         output.write(text.encode())

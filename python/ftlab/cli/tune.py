@@ -8,7 +8,7 @@ import click
 
 from ftlab._core import UserError
 from ftlab.cli import options
-from ftlab.outputs import write_stdout
+from ftlab.outputs import tell, write_stdout
 
 
 @click.command()
@@ -48,7 +48,7 @@ def tune(file: str, out: str, dask: str | None, dask_wait: float, jobs: int | No
     write_stdout(render(tuned))
     failed = [trial for trial in tuned.trials if not trial.values]
     if failed:
-        click.echo(f"note: {len(failed)} trials failed; the first: {failed[0].error}", err=True)
+        tell(f"note: {len(failed)} trials failed; the first: {failed[0].error}")
     if tuned.best is None or tuned.best.config is None:
         raise UserError(f"{file}: none of {len(tuned.trials)} trials meets the constraints")
     write_stdout(f"{place_of_default(tuned)}\nbest: {folder / 'best.toml'}\n")

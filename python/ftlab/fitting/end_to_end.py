@@ -11,7 +11,7 @@ from ftlab.configs import Override, keyword_overrides, load
 from ftlab.fitting.fit import Fit
 from ftlab.progress import Reporter
 from ftlab.running import RunOptions, run_config
-from ftlab.units import significant, time_unit
+from ftlab.units import change, significant, time_unit
 
 SCHEDULERS = ("noop", "row", "hp", "rb", "map+", "mq-deadline")
 """The schedulers that are compared: what may differ most between a trace and a model of it is their order."""
@@ -98,7 +98,7 @@ def text(found: Sequence[Compared], device: str) -> str:
     for each in sorted(found, key=lambda each: each.trace_ns):
         place = 1 + sum(other.model_ns < each.model_ns for other in found)
         trace, model = (significant(ns / unit.ns) for ns in (each.trace_ns, each.model_ns))
-        error = "-".rjust(10) if each.error is None else f"{each.error * 100:>+8.1f} %"
+        error = "-".rjust(10) if each.error is None else change(each.error, 1).rjust(10)
         lines.append(
             f"    {each.scheduler:12}  {trace:>10}  {model:>10}  {error}  place {place} on the model"
         )

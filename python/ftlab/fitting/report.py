@@ -7,7 +7,7 @@ from typing import Any
 
 from ftlab._core import __version__
 from ftlab.fitting.fit import Characteristic, Fit
-from ftlab.units import count, percent, significant
+from ftlab.units import change, count, percent, significant
 
 _BARE = ("true", "false")
 
@@ -90,4 +90,4 @@ def _value(each: Characteristic, value: float) -> str:
 
 
 def _difference(each: Characteristic) -> str:
-    return "0" if each.difference == 0 else f"{each.difference * 100:+.2f} %"
+    return "0" if each.difference == 0 else change(each.difference)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ftlab.html.data import Measured, RunLabels, notes_in, payload, plain
-from ftlab.outputs import Output
+from ftlab.outputs import HTML, Output
 from ftlab.results.report import where_time_went
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ def write_report(
         ValueError: there are no runs.
         UserError: the file cannot be written.
     """
-    Output("--html", path).write(
-        render(title=title, runs=runs, preface=preface, command=command, notes=notes).encode()
-    )
+    output = Output("--html", path)
+    output.check_kind(*HTML)
+    output.write(render(title=title, runs=runs, preface=preface, command=command, notes=notes).encode())
 
 
 def render(

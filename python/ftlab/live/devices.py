@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ftlab._core import UserError
-from ftlab.units import percent
+from ftlab.units import percent, share_of
 
 NOTICEABLE = 0.1
 """The share of the served time above which the wait for a processor is warned of."""
@@ -73,6 +73,22 @@ def uri(address: str) -> str:
     return f"nbd+unix:///?socket={place}" if kind == "unix" else f"nbd://{place}"
 
 
+def check_places(**paths: str | os.PathLike[str] | Iterable[str] | None) -> None:
+    """Checks that the directories exist in which a device puts its sockets and files; ``paths`` has them by
+    option.
+
+    Raises:
+        UserError: one is missing; the text names it.
+    """
+    for option, given in paths.items():
+        listed = [given] if isinstance(given, (str, os.PathLike)) else given or ()
+        for text in (os.fspath(each) for each in listed):
+            path = Path(text.removeprefix("unix:"))
+            folder = path if option == "fuse" else path.parent
+            if not text.startswith("tcp:") and not folder.is_dir():
+                raise UserError(f"--{option} {text}: there is no directory {folder}; make it first")
+
+
 def interfered(own: Mapping[str, Any]) -> str | None:
     """Returns a warning if clients of a live device saw other latencies than the result has, since threads of
     the device waited for a processor; ``own`` is the result's block ``live``.
@@ -84,7 +100,7 @@ def interfered(own: Mapping[str, Any]) -> str | None:
     pressure = found["pressure"]
     others = "" if pressure is None else f"; tasks of the machine waited in {percent(pressure)} of the time"
     return (
-        f"threads of the device waited for a processor, {percent(share)} of the time in which requests were"
+        f"threads of the device waited for a processor, {share_of(share, 'the time in which requests were')}"
         f" under way{others}. Clients saw latencies that neither the simulation nor live.lateness has: give"
         " the device processors of its own, or a machine with less to do"
     )

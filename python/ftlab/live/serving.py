@@ -113,6 +113,7 @@ def serve(
     resolved = load(config, [*safe, *overrides_of(set, overrides)])
     recording = None if record is None else Output("record", record)
     check_recording(recording, rotate)
+    devices.check_places(nbd=addresses, fuse=fuse, media=media, control=control)
     pipe = reader_of(recording if rotate is None else None)
     with pipe as recording_opened, devices.named(control or devices.beside(addresses)) as commands:
         server = _core.LiveServer(

@@ -161,6 +161,11 @@ def _papers(base: Path, which: str) -> list[Paper]:
     if which == ALL:
         return [papers.load_paper(base, name) for name in there]
     if which not in there:
+        figure = papers.normal(which)
+        if having := [name for name in there if figure in papers.figure_names(base, name)]:
+            raise UserError(
+                f"{which} is a figure, of {', '.join(having)}: ftlab reproduce {having[0]} {figure}"
+            )
         import difflib
 
         near = difflib.get_close_matches(which, [*there, ALL], n=1)

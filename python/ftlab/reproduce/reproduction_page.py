@@ -18,7 +18,7 @@ from ftlab.reproduce.claims import Judged
 from ftlab.reproduce.papers import Paper, Published
 from ftlab.studies.cells import Study, bars, over_seeds
 from ftlab.studies.declaration import RECORDED, Figure
-from ftlab.units import significant
+from ftlab.units import change, significant
 
 MOST_ROWS = 40
 """Tables with more rows than this are collapsed."""
@@ -297,7 +297,7 @@ def _published(study: Study, numbers: Iterable[Published]) -> str:
         labels = tuple(each.at.get(axis, "") for axis in study.axes)
         found = table.get(labels, {}).get(each.value)
         value = study.figure.value(each.value)
-        off = f"{(found / each.number - 1) * 100:+.1f} %" if found is not None and each.number else ""
+        off = change(found / each.number - 1, 1) if found is not None and each.number else ""
         cells = [f"<td>{_text(', '.join(filter(None, labels)))}</td><td>{_text(value.title)}</td>"]
         cells += [
             f'<td class="n">{_text(text)}</td>'

@@ -42,11 +42,16 @@ class Variant(Shown):
 class Plan:
     """Variants that have been checked but not yet run."""
 
-    def __init__(self, base: Config, vary: dict[str, list[str]], variants: list[Run]) -> None:
-        """Makes the plan from variants that `prepare` has checked."""
+    def __init__(
+        self, base: Config, vary: dict[str, list[str]], variants: list[Run], replaced: Sequence[str] = ()
+    ) -> None:
+        """Makes the plan from variants that `prepare` has checked; ``replaced`` has a sentence for each
+        override that a varied key replaces.
+        """
         self.base = base
         self.vary = vary
         self.variants = variants
+        self._replaced = replaced
 
     @property
     def labelled(self) -> list[tuple[str, Config]]:
@@ -60,8 +65,8 @@ class Plan:
         return ignored(self.labelled)
 
     def notes(self) -> list[str]:
-        """Returns a sentence for each key that some variant ignores."""
-        return notes_of(self.ignored(), len(self.variants))
+        """Returns a sentence for each key that some variant ignores, or that is both set and varied."""
+        return [*self._replaced, *notes_of(self.ignored(), len(self.variants))]
 
     @property
     def traces(self) -> list[str]:
@@ -276,7 +281,10 @@ def prepare(
     for labels, varied, _ in combinations(axes):
         ours = [Override(f"{origin} {key}={value}", key, value) for key, value in varied.items()]
         variants.append(Run(figure, labels, load(config, [*overrides, *ours]), varied=varied))
-    plan = Plan(base, texts, variants)
+    replaced = [
+        f"{each.origin}: {origin} {each.key} takes its place" for each in overrides if each.key in texts
+    ]
+    plan = Plan(base, texts, variants, replaced)
     check_varied(origin, texts, plan.ignored(), len(variants))
     return plan
 
