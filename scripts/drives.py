@@ -37,15 +37,15 @@ HEAD = """<!-- Written by scripts/drives.py (`make validation`); not edited by h
 
 How far the presets of drives are from what was measured on the drives. `make validation` runs every job
 again and writes this page; it fails if an error leaves its bound. [Calibrate a drive](calibrate-a-drive.md)
-says how such a preset is made, and how to make one of your own drive. One preset alone, by hand:
+makes such a preset. One alone, by hand:
 
 ```text
 ftlab calibrate --check crates/config/presets/NAME.toml --measured examples/drives/TABLE.csv
 ```
 
-Each row is a closed loop: `depth` requests outstanding in each of `jobs` jobs. Latencies are in us; a
-percentage is by how much the model is above what was measured. Rows that are *fitted* told the model its
-numbers, rows that are *predicted* did not.
+Each row is a closed loop: `depth` requests outstanding in each of `jobs` jobs. Latencies are in us; "off" is
+by how many per cent the model's mean is above what was measured, and behind it the same for percentiles. Rows
+that are *fitted* told the model its numbers, rows that are *predicted* did not.
 
 In the presets' files each number has a mark: *sheet* (its maker or a standard says so), *published* (others
 who measured or modelled the drive do), *fitted* (to which rows, and between which values it is known) or
@@ -128,8 +128,7 @@ of each percentile.""",
                 0.13,
                 """No model whose requests are alike can meet both series: the drive answers two jobs of
 depth 1 in 54.2 us and one job of depth 2 in 60.4 us, though as many requests are
-outstanding. From 16 outstanding on it is the other way round. The two series seem to be
-of two states of the drive, or of the host.""",
+outstanding. From 16 outstanding on it is the other way round.""",
             ),
         ),
     ),
@@ -147,16 +146,9 @@ drive](model-a-drive.md) has a model of it by hand.""",
                 lambda row: row.jobs == 1,
                 0.06,
                 """At depth 128 and 256 the fit stands between two rates: the drive gives 437,000 random
-reads a second and 408,000 sequential ones, and the model has one controller for both. The sequential
-ones were measured with sectors of 512 B, the random ones with sectors of 4 KiB. The two are 7 %
-apart, and no time of one controller is within 3 % of both: fitted anew from here
-(step (4) in the preset's file, with `flash.read` fixed), the random ones are 4.5 % slow and
-the sequential ones 2.7 % fast. With the read-ahead and the link's time for a command free as
-well (`device.read_ahead=64KiB..4MiB`, `device.link_command=0ns..1us`, `--trials 24 --seed 2`,
-from the preset) they are 4.4 % slow and 2.7 % fast, and p99.9 is up to 35 % off. A read-ahead
-that is too short for the stream slows few outstanding reads and not many: with 384 KiB those at
-depth 4 take 28 % longer than on the drive, those at depth 128 stay 2.2 % fast (`--check` of a copy).
-A time of its own for what is read ahead would explain both rates.""",
+reads a second and 408,000 sequential ones, and the model has one controller for both; no time
+of one controller is within 3 % of both. A time of its own for what is read ahead would explain
+both rates.""",
             ),
             Series(
                 "Random reads of 16 KiB",
@@ -185,9 +177,8 @@ gives 322,000 a second instead of 408,000, which no part of the model explains."
                 """The drive writes 186,000 a second at most, bound by its controller
 (`device.command_time_write`) and not by its flash. With two zones the drive's writes
 wait for each other and the model's do not: its controller takes the same time for each,
-that of a drive varies. A controller whose times are exponential would answer two in
-13.8 us, by mean value analysis (`ftlab.calibration.mva`: a delay of 6.08 us and 5.28 us a
-write, from the first row and the greatest rate).""",
+that of a drive varies. One whose times are exponential would answer two in 13.8 us, by mean
+value analysis (`ftlab.calibration.mva`).""",
             ),
             Series(
                 "Writes of 16 KiB, one in each of several zones",
@@ -212,10 +203,7 @@ other times for writes.""",
                 lambda row: row.depth in (1, 4, 16, 256),
                 0.15,
                 """132,000 appends a second are the most, and the model's too. At depth 2 the drive's appends
-wait for each other and the model's do not, as with its writes: with exponential times two
-would take 18.6 us (a delay of 7.32 us and 7.51 us an append), so the drive's vary, but less than that.
-Fitted with depth 2 among the rows, the buffer and the programs free too (the stage's own keys,
-`--trials 24 --seed 2`), the model is 8.8 % slow at depth 1 and 7.7 % fast at depth 2.""",
+wait for each other and the model's do not, as with its writes.""",
             ),
             Series(
                 "Appends of 16 KiB to one zone",
@@ -238,17 +226,12 @@ Fitted with depth 2 among the rows, the buffer and the programs free too (the st
                 lambda row: row.depth not in (8, 32, 128, 512),
                 0.05,
                 """The drive answers single writes in 9.5 us and two at once in 10.4 us. The controller of
-the model takes the same time for every write, so that two of them need not wait for each
-other: the fit stands in between. A controller whose time varies would meet both: with exponential
-times two would take 11.0 us by mean value analysis.
+the model takes the same time for every write, so that two of them need not wait for each other: the fit
+stands in between.
 
-p99 is far off at most depths. On the drive p50 and p99 are 0.7 to 0.8 and 6 times the mean at depth 8
-to 32, near the 0.7 and 4.6 of an exponential distribution, as if a waiting write were chosen at
-random, or each waited for a part of the buffer that its address names. The model's writes wait in one line,
-and its dies, in step, free room a word line at a time. Programs page by page (`flash.programming =
-"page"`, `flash.program = "241us/482us/722us"`), a buffer of 2 or of 64 MiB, and twice the dies at half
-the speed each leave p99 more than 100 % off at some depth (`--check` of the file with these keys): no key
-chooses among the writes that wait.""",
+p99 is far off at most depths: on the drive it is 6 times the mean at depth 8 to 32, as if a waiting write
+were chosen at random. The model's writes wait in one line, and its dies, in step, free room a word line at a
+time; no key chooses among the writes that wait.""",
             ),
         ),
     ),
@@ -339,13 +322,13 @@ def measured(drive: Drive, folder: Path, reporter: Reporter) -> list[tuple[Serie
 
 
 def signed(error: float | None) -> str:
-    """Formats ln(model / measured) as a percentage."""
-    return "" if error is None else f"{math.expm1(error):+.1%}".replace("%", " %")
+    """Formats ln(model / measured) in per cent."""
+    return "" if error is None else f"{100 * math.expm1(error):+.1f}"
 
 
 def table_of(series: Series, pairs: Sequence[Pair]) -> list[str]:
     """Returns the lines of a series' table."""
-    names = ["depth", "jobs", "mean: measured", "model", "off", "p50 off", "p99 off", "p99.9 off", ""]
+    names = ["depth", "jobs", "mean: measured", "model", "off", "p50", "p99", "p99.9", ""]
     lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
     for each in pairs:
         row, errors = each.row, each.errors
@@ -359,7 +342,7 @@ def out_of_bound(drive: Drive, series: Series, pairs: Sequence[Pair]) -> list[st
     """Returns what is further off than the page says."""
     where = f"{drive.model}: {series.title}"
     return [
-        f"{where}, depth {each.row.depth}, jobs {each.row.jobs}: {signed(each.errors['mean_us'])}"
+        f"{where}, depth {each.row.depth}, jobs {each.row.jobs}: {signed(each.errors['mean_us'])} %"
         for each in pairs
         if abs(math.expm1(each.errors["mean_us"])) > series.most_mean
     ]

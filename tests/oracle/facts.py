@@ -19,7 +19,6 @@ from . import arrays, engine, plain, theory, traces
 UNKNOWN = "not recorded"
 """The value of details that the notes of the measurements do not give."""
 
-SSDSIM_TIMES = "20 / 200 / 1500 us, 25 ns a byte, 175 ns a command"
 FLASHSIM_CACHE = "2,048 entries, LRU, pages of 4 KiB"
 
 
@@ -30,9 +29,7 @@ class Fact:
     name: str
     simulator: str
     settings: str
-    """The settings of both sides, without those that ``ours`` adds."""
-    ours: str
-    trace: str
+    """Settings and trace of both sides, beyond what the page says of all rows of a kind."""
     metric: str
     theirs: float
     then: float
@@ -43,7 +40,6 @@ class Fact:
     both must be equal in the digits shown.
     """
     cause: str
-    right: str
     rerun: Callable[[], float] | None = None
     missing: str = ""
     commit: str = UNKNOWN
@@ -186,17 +182,13 @@ def separated_facts() -> list[Fact]:
         Fact(
             name=f"ssdsim-{geometry}-{what}",
             simulator="SSDSim",
-            settings=f"{geometry}; {SSDSIM_TIMES}; pages of 4 KiB",
-            ours="`device.scheduler = direct`",
-            trace="999 requests of one page, 1 ms apart, addresses by seed 13; theirs not kept",
+            settings=geometry,
             metric=f"{what} latency, us",
             theirs=theirs,
             then=theirs,
             digits=3,
             bound=0,
-            cause="the sum of the timings, whatever the address"
-            + ("; tPROG, which SSDSim leaves out of a write's time, is added to theirs" if op == "W" else ""),
-            right="both",
+            cause="",
             rerun=alone(geometry, op, theirs),
         )
         for geometry in ("1x1", "8x2", "8x2x2x2")
@@ -210,17 +202,13 @@ def waf_facts() -> list[Fact]:
         Fact(
             name=f"ssdsim-waf-{spare}",
             simulator="SSDSim",
-            settings=f"greedy collection, spare factor {spare}",
-            ours=f"{BLOCKS:,} blocks of {BLOCK_PAGES} pages, `gc_free_blocks = 1`; theirs not kept",
-            trace="uniform random writes of one page, seed 13; theirs not kept",
+            settings=f"greedy, spare factor {spare}",
             metric="steady write amplification",
             theirs=theirs,
             then=then,
             digits=4,
             bound=0.01,
-            cause="finite devices, other draws; the closed form for many blocks (`tests/oracle/theory.py`)"
-            f" says {theory.greedy(spare, BLOCK_PAGES):.4f}",
-            right="both",
+            cause=f"other draws; closed form {theory.greedy(spare, BLOCK_PAGES):.4f}",
             rerun=WAF[spare],
         )
         for spare, theirs, then in known
@@ -236,16 +224,13 @@ def dftl_facts() -> list[Fact]:
         Fact(
             name=f"flashsim-dftl-{name}",
             simulator="FlashSim",
-            settings=f"DFTL, {FLASHSIM_CACHE}",
-            ours="pages packed densely, which no hit depends on",
-            trace=f"`{file}`",
+            settings=f"DFTL, {FLASHSIM_CACHE}; `{file}`",
             metric="mapping hits",
             theirs=hits,
             then=hits,
             digits=0,
             bound=0,
-            cause="none",
-            right="both",
+            cause="",
             rerun=dftl_hits(file),
             needs=file,
         )
@@ -264,16 +249,13 @@ def bast_facts() -> list[Fact]:
         Fact(
             name=f"flashsim-bast-{order.replace(' ', '-')}-{kind}",
             simulator="FlashSim",
-            settings="BAST",
-            ours=f"512 blocks of {BLOCK_PAGES} pages, filled; theirs not kept",
-            trace=f"200 blocks written whole, {order}" + (", seed 13; theirs not kept" if permuted else ""),
+            settings=f"BAST, {order}",
             metric=f"{kind} merges",
             theirs=merges,
             then=merges,
             digits=0,
             bound=0,
-            cause="none",
-            right="both",
+            cause="",
             rerun=bast_merges(permuted, kind),
         )
         for order, permuted, kind, merges in known
@@ -282,16 +264,13 @@ def bast_facts() -> list[Fact]:
         Fact(
             name=f"flashsim-bast-mixed-{kind}",
             simulator="FlashSim",
-            settings="BAST",
-            ours="as the rows above",
-            trace="200 blocks written whole, some in order and some permuted",
+            settings="BAST, some in order and some permuted",
             metric=f"{kind} merges",
             theirs=merges,
             then=merges,
             digits=0,
             bound=0,
-            cause="none",
-            right="both",
+            cause="",
             missing="which blocks were permuted",
         )
         for kind, merges in [("switch", 95.0), ("full", 105.0)]
@@ -302,30 +281,27 @@ def bast_facts() -> list[Fact]:
 def kept_facts() -> list[Fact]:
     """Returns the facts whose measurement was not recorded well enough to repeat it."""
 
-    def fact(name: str, simulator: str, settings: str, trace: str, metric: str, **rest: Any) -> Fact:
-        return Fact(name, simulator, settings, ours="", trace=trace, metric=metric, **rest)
+    def fact(name: str, simulator: str, settings: str, metric: str, **rest: Any) -> Fact:
+        return Fact(name, simulator, settings, metric, **rest)
 
-    ssdsim: dict[str, Any] = {"simulator": "SSDSim", "settings": SSDSIM_TIMES}
+    ssdsim: dict[str, Any] = {"simulator": "SSDSim"}
     mqsim: dict[str, Any] = {"simulator": "MQSim", "metric": "mean read latency, us", "digits": 2}
-    times = "20 / 200 / 1500 us, 290 ns a command, 20 ns ready time; no collection"
-    equal: dict[str, Any] = {"bound": 0, "cause": "none", "right": "both"}
+    equal: dict[str, Any] = {"bound": 0, "cause": ""}
     order: dict[str, Any] = {
         "bound": 0.03,
-        "cause": "the order on the bus",
-        "right": "either; MQSim's bus serves by its own order, ftlab's first come, first served",
+        "cause": "the order on the bus, MQSim's own or first come, first served",
         "missing": "page size, time of a byte and how addresses were brought into the device",
     }
-    gone = {"trace": "dtrs100m, not kept", "missing": "the trace"}
+    gone = {"settings": "dtrs100m", "missing": "the trace"}
     collected: dict[str, Any] = {
         "bound": 0.01,
         "cause": UNKNOWN,
-        "right": UNKNOWN,
         "digits": 4,
-        "trace": "not kept",
+        "settings": "",
         "missing": "trace, geometry and over-provisioning",
         "metric": "write amplification",
     }
-    search: dict[str, Any] = {"trace": "wsrch, not kept", "missing": "the trace and the time of a byte"}
+    search: dict[str, Any] = {"missing": "the trace and the time of a byte"}
     return [
         fact("ssdsim-dtrs-read", **ssdsim, metric="read latency, us", theirs=208.081, then=208.081,
              digits=3, **equal, **gone),
@@ -333,14 +309,14 @@ def kept_facts() -> list[Fact]:
              digits=3, **equal, **gone),
         fact("ssdsim-gc-1", **ssdsim, theirs=2.6556, then=2.6576, **collected),
         fact("ssdsim-gc-2", **ssdsim, theirs=3.1003, then=3.1018, **collected),
-        fact("mqsim-wsrch-8x2", settings=f"8x2; {times}", theirs=44.968, then=44.968,
+        fact("mqsim-wsrch-8x2", settings="8x2; wsrch", theirs=44.968, then=44.968,
              **{**mqsim, "digits": 3}, **equal, **search),
-        fact("mqsim-wsrch-2x2", settings=f"2x2; {times}", theirs=52.762, then=52.762,
+        fact("mqsim-wsrch-2x2", settings="2x2; wsrch", theirs=52.762, then=52.762,
              **{**mqsim, "digits": 3}, **equal, **search),
-        fact("mqsim-tpcc-8x2", settings=f"8x2; {times}", theirs=160.83, then=163.24,
-             trace="`tpcc-small.mqsim.txt`", **mqsim, **order),
-        fact("mqsim-tpcc-2x2", settings=f"2x2; {times}", theirs=6465, then=6324,
-             trace="`tpcc-small.mqsim.txt`", **{**mqsim, "digits": 0}, **order),
+        fact("mqsim-tpcc-8x2", settings="8x2; `tpcc-small.mqsim.txt`", theirs=160.83, then=163.24,
+             **mqsim, **order),
+        fact("mqsim-tpcc-2x2", settings="2x2; `tpcc-small.mqsim.txt`", theirs=6465, then=6324,
+             **{**mqsim, "digits": 0}, **order),
     ]  # fmt: skip
 
 
