@@ -292,6 +292,19 @@ def test_a_check_fails_above_the_most_error(measured: Path) -> None:
     assert "off: randread 4096 B, depth 1, jobs 1: rate" in done.stderr
 
 
+def test_reads_that_wait_for_writes_are_told(tmp_path: Path) -> None:
+    """The models made by the guides had reads of 70 ms at p99 where the drives suspend and have 0.4."""
+    head = "drive,op,bs,depth,jobs,engine,iops,mean_us,p50_us,p99_us,p999_us,source"
+    rows = ["d,randread,4096,1,1,,16000,60,,,,", "d,randwrite,4096,1,1,,80000,12,,,,"]
+    for name, lines in ("both", rows), ("reads", rows[:1]):
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *lines, ""]))
+    cli = Cli(tmp_path)
+    said = cli("calibrate", "--check", "vios", "--measured", "both.csv").stderr
+    assert "note: reads of this model wait for programs and collection" in said
+    assert 'flash.suspend = "program-erase"' in said
+    assert "suspend" not in cli("calibrate", "--check", "vios", "--measured", "reads.csv").stderr
+
+
 def test_the_same_seed_gives_the_same_files(measured: Path) -> None:
     cli = Cli(measured)
     base = ("calibrate", "start.toml", "--measured", "drive.csv", "--trials", "4", "--hold-out", "depth=4")

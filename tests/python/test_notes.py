@@ -85,3 +85,32 @@ def test_a_page_says_what_only_the_run_knew_if_the_run_makes_it(tmp_path: Path) 
     result.html(tmp_path / "a.html")
     assert "found nothing written there" in (tmp_path / "a.html").read_text()
     assert "found nothing written there" not in html.render(title="x", runs=[({"a": "b"}, result)])
+
+
+SSD: dict[str, Any] = {
+    "flash__channels": 8,
+    "flash__chips_per_channel": 2,
+    "flash__blocks_per_plane": 32,
+    "workload__synthetic__interarrival": "1ms",
+    "workload__synthetic__read_share": "50%",
+    "host__scheduler": "noop",
+    "host__queue_depth": 64,
+    "device__scheduler": "direct",
+    "device__queue_depth": 64,
+    "ftl__mapping_cache": "unlimited",
+    "ftl__kind": "page",
+}
+
+
+def test_reads_of_an_ssd_wait_for_collection() -> None:
+    waiting = notes(**SSD)
+    assert "longer than an erasure: reads wait until programs and collection are done" in waiting
+    assert (
+        '(flash.suspend = "program-erase", flash.out_of_order = true, ftl.allocation = "dynamic")' in waiting
+    )
+    some = SSD | {"ftl__allocation": "dynamic"}
+    assert '(flash.suspend = "program-erase", flash.out_of_order = true)' in notes(**some)
+    assert notes(**some, flash__suspend="program-erase", flash__out_of_order=True) == ""
+    # A card of few LUNs, or a load of reads alone, has nothing to suspend.
+    assert "erasure" not in notes(**SSD | {"flash__channels": 4})
+    assert "erasure" not in notes(**SSD | {"workload__synthetic__read_share": "97%"})

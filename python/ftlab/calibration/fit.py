@@ -20,6 +20,7 @@ from ftlab.calibration.readings import readings
 from ftlab.calibration.row import Row
 from ftlab.calibration.search import OTHER_SEEDS, ROUGH, Ground, Plan, Point, search
 from ftlab.progress import Reporter
+from ftlab.results.notes import lacks_of_today
 from ftlab.studies.cache import Cache
 from ftlab.studies.executor import Executor
 
@@ -174,6 +175,7 @@ def fit(asked: Asked, executor: Executor, reporter: Reporter) -> Fit:
     given = {each.name: each.best for each in told}
     rig = Rig(asked.base, cache, executor, reporter, given)
     settings = rig.settings({})
+    _tell_what_reads_wait_for(settings, asked.rows, reporter)
     parts = stages(fitted, settings, declared(asked.free, settings))
     plan = Plan(asked.base, asked.out, asked.folder, asked.trials, asked.seed, executor, reporter)
     ground, best, found, trials = _searched(rig, parts, settings, asked, plan)
@@ -247,6 +249,15 @@ def _pairs(rows: Sequence[Row], model: Sequence[Figures], held: Sequence[Row]) -
     return tuple(Pair(row, figures, row in held) for row, figures in zip(rows, model, strict=True))
 
 
+def _tell_what_reads_wait_for(settings: dict[str, Any], rows: Sequence[Row], reporter: Reporter) -> None:
+    """Notes that reads of the model wait for programs and erasures, if reads and writes were measured."""
+    remedy = lacks_of_today(settings)
+    if remedy and len({"read" in row.op for row in rows}) == 2:
+        reporter.note(
+            f"reads of this model wait for programs and collection; SSDs of today suspend them: {remedy}"
+        )
+
+
 def check(
     config: str,
     rows: Sequence[Row],
@@ -261,7 +272,7 @@ def check(
         UserError: the configuration is wrong, or cannot run the rows.
     """
     rig = Rig(config, Cache(folder, say=reporter.note), executor, reporter)
-    rig.settings({})
+    _tell_what_reads_wait_for(rig.settings({}), rows, reporter)
     model = rig.figures(rows, [{}])[0]
     if model is None:
         raise UserError(f"{config}: cannot run these rows: {rig.refusal}")

@@ -6,6 +6,12 @@ from typing import Any
 
 from ftlab.units import count, quantity, size
 
+MANY_LUNS = 16
+"""From how many LUNs on a device is an SSD rather than a card or a phone's memory."""
+
+LEAST_MIXED = 0.05
+"""The smallest share of reads, and of writes, in a load that is mixed."""
+
 LEAST_REQUESTS = 1000
 """The smallest number of requests with notes: figures of a shorter run are those of a trial."""
 
@@ -19,7 +25,12 @@ def notes_on(data: dict[str, Any], unwritten: int = 0) -> list[str]:
     """
     if data["trace"]["requests"] < LEAST_REQUESTS:
         return []
-    found = (_never_collected(data), _cache_never_short(data), _read_unwritten(data, unwritten))
+    found = (
+        _never_collected(data),
+        _cache_never_short(data),
+        _read_unwritten(data, unwritten),
+        _reads_wait_for_erases(data),
+    )
     return [note for note in found if note]
 
 
@@ -67,3 +78,33 @@ def _read_unwritten(data: dict[str, Any], unwritten: int) -> str | None:
         " them without the flash, here each takes the time of a page read; write the pages first"
         ' (device.precondition = "fill")'
     )
+
+
+def _reads_wait_for_erases(data: dict[str, Any]) -> str | None:
+    """Returns a note if reads of an SSD wait for whole programs and erasures; those of today suspend them."""
+    trace = data["trace"]
+    mixed = min(trace["reads"], trace["writes"]) >= LEAST_MIXED * trace["requests"]
+    remedy = lacks_of_today(data["config"])
+    if not mixed or not remedy or not data["access"]["read"]["count"]:
+        return None
+    slowest_ns = data["access"]["read"]["percentile_ns"]["99.000000"]
+    if slowest_ns < (quantity(str(data["config"]["flash"]["erase"])) or 0):
+        return None
+    return (
+        f"one read in a hundred takes {slowest_ns / 1e6:,.4g} ms or more, longer than an erasure: reads wait"
+        f" until programs and collection are done, which SSDs of today suspend ({remedy})"
+    )
+
+
+def lacks_of_today(config: dict[str, Any]) -> str | None:
+    """Returns the keys by which reads of a device of many LUNs go before programs and erasures, as on SSDs of
+    today; None if they do, or if it has few.
+    """
+    flash, ftl = config["flash"], config["ftl"]
+    luns = flash["channels"] * flash["chips_per_channel"] * flash["dies_per_chip"]
+    if luns < MANY_LUNS or flash["suspend"] != "off":
+        return None
+    keys = ['flash.suspend = "program-erase"']
+    keys += [] if flash["out_of_order"] else ["flash.out_of_order = true"]
+    keys += [] if ftl["allocation"] == "dynamic" else ['ftl.allocation = "dynamic"']
+    return ", ".join(keys)
