@@ -33,7 +33,7 @@ COMMANDS = {
     "calibrate": ("calibrate", "Fit a model to what a drive was measured to do."),
     "components": (
         "describe",
-        "List what can be chosen in each layer; with KEY (host.scheduler), only there.",
+        "List what can be chosen in each layer, or for one KEY.",
     ),
     "compare": ("compare", "Run variants of a configuration side by side."),
     "completion": (

@@ -39,7 +39,7 @@ def presets(name: str | None) -> None:
 @click.argument("key", required=False, shell_complete=completing.layers)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def components(key: str | None, as_json: bool) -> None:
-    """List what can be chosen in each layer; with KEY (host.scheduler), only there.
+    """List what can be chosen in each layer, or for one KEY.
 
     A mark says where a part comes from: paper, kernel (Linux), NVMe, or ftlab itself.
     """
