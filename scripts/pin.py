@@ -523,9 +523,13 @@ def name_of(case: Case) -> str:
     return " ".join(f"{axis}={value}" for axis, value in case) or "mode=run"
 
 
+DERIVED = ("engine", "config", "lifetime")
+"""Blocks of a result that are not pinned: how it was computed, from what, and what follows from the rest."""
+
+
 def stripped(result: dict[str, Any]) -> dict[str, Any]:
     """Returns a result without the parts that say how it was computed and from which files."""
-    return {key: value for key, value in result.items() if key not in ("engine", "config")}
+    return {key: value for key, value in result.items() if key not in DERIVED}
 
 
 def fields_hash(result: dict[str, Any]) -> str:

@@ -28,7 +28,7 @@ _PARTS = ("latency", "wait", "access")
 _OPS = ("read", "write")
 _SECTIONS = (
     *("trace", "mapping", "scheduler", "device", "conflicts", "merges", "waf", "placement", "wear", "health"),
-    *("elapsed_ns", "throughput_bytes_per_s", "energy", "own", "own_legend", "fairness"),
+    *("elapsed_ns", "throughput_bytes_per_s", "energy", "own", "own_legend", "fairness", "lifetime"),
 )
 _SUMMARY = ("count", "mean_ns", "stddev_ns", "min_ns", "max_ns", "percentile_ns")
 

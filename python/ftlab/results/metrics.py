@@ -97,6 +97,22 @@ ENERGY = (
 )
 """Rows of the table in a comparison of results with energies."""
 
+
+def _lifetime(field: str, name: str, short: str) -> Metric:
+    def get(result: dict[str, Any]) -> Number:
+        value: Number = result.get("lifetime", {}).get(field)
+        return value
+
+    return Metric("lifetime", name, short, "amount", "high", f"lifetime.{field}", get)
+
+
+LIFETIME = (
+    _lifetime("tbw", "TBW, TB", "TBW TB"),
+    _lifetime("dwpd", "drive writes a day", "DWPD"),
+    _lifetime("years", "years at this load", "years"),
+)
+"""Rows of the table in a comparison of devices whose blocks have an endurance."""
+
 METRICS = (
     _mean("read"),
     _mean("write"),
@@ -171,7 +187,8 @@ def metrics_of(results: Sequence[dict[str, Any]]) -> list[Metric]:
     }
     own = [_own(part, name, line["unit"]) for (part, name), line in found.items()]
     energy = ENERGY if any("energy" in result for result in results) else []
-    return [*METRICS, *energy, *_of_tenants(results), *own]
+    lifetime = LIFETIME if any("lifetime" in result for result in results) else []
+    return [*METRICS, *energy, *lifetime, *_of_tenants(results), *own]
 
 
 def _own(part: str, name: str, unit: str) -> Metric:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ftlab.results import lifetime
 from ftlab.results.labels import parts, title
 from ftlab.results.result import Result
 from ftlab.units import (
@@ -41,6 +42,7 @@ def render(result: Result) -> str:
     lines += _energy(data)
     lines += _own(data)
     lines += _health(data["health"])
+    lines += lifetime.lines(data)
     lines += _engine(data, result.prepare_s)
     lines += where_time_went(data)
     return "\n".join(lines) + "\n"

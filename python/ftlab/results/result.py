@@ -12,6 +12,7 @@ from ftlab._core import RunResult, UserError
 from ftlab.fields import Fields
 from ftlab.outputs import json_text
 from ftlab.results.labels import Shown, Side
+from ftlab.results.lifetime import with_lifetime
 from ftlab.results.section import Section
 from ftlab.units import count, duration
 
@@ -163,7 +164,12 @@ class Result(Fields):
         """Makes the result of a finished run."""
         timeline = Timeline(*run.timeline) if run.timeline else None
         return cls(
-            json.loads(run.json), run.take_columns(), timeline, run.prepare_s, run.behind, run.unwritten
+            with_lifetime(json.loads(run.json)),
+            run.take_columns(),
+            timeline,
+            run.prepare_s,
+            run.behind,
+            run.unwritten,
         )
 
     def to_json(self) -> str:

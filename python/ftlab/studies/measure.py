@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ftlab import _core
 from ftlab._core import Config
+from ftlab.results.lifetime import with_lifetime
 from ftlab.results.result import OPS
 from ftlab.running import RunOptions, run_config, run_core
 from ftlab.tenants import with_slowdowns
@@ -52,7 +53,7 @@ def _run(
         preconditioning=lambda *_: progress(0),
     )
     done = run_core(config, options)
-    result: dict[str, Any] = json.loads(done.json)
+    result = with_lifetime(json.loads(done.json))
     columns = done.take_columns() if collect else None
     if columns is not None:
         import numpy as np
