@@ -14,6 +14,7 @@ from browser import Page
 from front import Cli
 from ftlab import palette
 from ftlab.html.data import payload
+from ftlab.results.metrics import metrics_of
 from reports import MEASURED
 
 VARY = {"host.queues": ["shared", "per-tenant"]}
@@ -41,6 +42,14 @@ def test_a_comparison_has_the_slowdowns_of_its_variants(compared: ftlab.Comparis
     columns = compared.to_polars().to_dicts()[1]
     slowdowns = {tenant["name"]: tenant["slowdown"] for tenant in alone.to_dict()["tenants"]}
     assert {name: columns[f"tenants.{name}.slowdown"] for name in NAMES} == slowdowns
+    for tenant in alone.to_dict()["tenants"]:
+        name, latency = tenant["name"], tenant["latency"]["all"]
+        assert columns[f"tenants.{name}.latency.all.mean_ns"] == latency["mean_ns"]
+        assert (
+            columns[f"tenants.{name}.latency.all.percentile_ns.99.000000"]
+            == (latency["percentile_ns"]["99.000000"])
+        )
+        assert columns[f"tenants.{name}.requests_per_s"] == tenant["requests_per_s"]
     assert columns["fairness.unfairness"] == alone.to_dict()["fairness"]["unfairness"]
 
 
@@ -48,7 +57,10 @@ def test_compare_runs_tenants_alone(cli: Cli, tmp_path: Path) -> None:
     options = [word for key, value in LOADS.items() for word in ("--set", f"{key}={value}")]
     vary = ("--vary", "host.queues=shared,per-tenant")
     plain = cli.ok("compare", "map-plus", *options, *vary)
-    assert "slowdown" not in plain
+    # Regression: without --alone a comparison said nothing of its tenants.
+    assert "slowdown" not in plain and plain.index("tenant heavy\n") < plain.index("tenant light\n")
+    rows = plain[plain.index("tenant light\n") :].splitlines()[1:4]
+    assert [row.split()[0] for row in rows] == ["mean", "99th", "IOPS"]
     told = cli.ok("compare", "map-plus", *options, *vary, "--alone", "--json", str(tmp_path / "c.json"))
     assert "slowdown" in told and "unfairness" in told
     for variant in json.loads((tmp_path / "c.json").read_text())["variants"]:
@@ -105,6 +117,10 @@ def test_of_very_many_tenants_the_busiest_are_shown() -> None:
     result = ftlab.run("map-plus", trace=pl.DataFrame(columns), set=many)
     page = payload([({}, result)])
     kept = [tenant["name"] for tenant in page["results"][0]["tenants"]]
+    # So does a table; csv has all of them.
+    groups = {metric.group for metric in metrics_of([result.to_dict()], 12)}
+    assert {group.removeprefix("tenant ") for group in groups if group.startswith("tenant ")} == set(kept)
+    assert sum(metric.column.endswith(".slowdown") for metric in metrics_of([result.to_dict()])) > 12
     busy = {tenant["name"]: tenant["flash"]["busy_ns"] for tenant in result.to_dict()["tenants"]}
     assert len(kept) == 12 < len(busy)
     assert min(busy[name] for name in kept) >= max(busy[name] for name in busy if name not in kept)

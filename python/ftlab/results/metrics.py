@@ -144,12 +144,34 @@ METRICS = (
 """Rows of the table, in order."""
 
 
-def _tenant(name: str) -> Metric:
-    def get(result: dict[str, Any]) -> Number:
-        slowdowns = {tenant["name"]: tenant.get("slowdown") for tenant in result.get("tenants") or ()}
-        return slowdowns.get(name)
+def _tenant(name: str) -> list[Metric]:
+    """Returns the metrics of one tenant."""
 
-    return Metric("slowdown", name, f"slowdown {name}", "factor", "low", f"tenants.{name}.slowdown", get)
+    def of(get: Callable[[dict[str, Any]], Number]) -> Callable[[dict[str, Any]], Number]:
+        def found(result: dict[str, Any]) -> Number:
+            tenant = next((each for each in result.get("tenants") or () if each["name"] == name), None)
+            return None if tenant is None else get(tenant)
+
+        return found
+
+    group, tail = f"tenant {name}", "latency.all.percentile_ns.99.000000"
+    rows: list[tuple[str, str, Any, Any, str, Callable[[dict[str, Any]], Number]]] = [
+        (
+            "mean latency",
+            "mean",
+            "time",
+            "low",
+            "latency.all.mean_ns",
+            _statistic("latency", "all", "mean_ns"),
+        ),
+        ("99th percentile", "p99", "time", "low", tail, _statistic("latency", "all", "99.000000")),
+        ("IOPS", "IOPS", "iops", "high", "requests_per_s", lambda tenant: tenant["requests_per_s"]),
+        ("slowdown", "slowdown", "factor", "low", "slowdown", lambda tenant: tenant.get("slowdown")),
+    ]
+    return [
+        Metric(group, title, f"{short} {name}", kind, better, f"tenants.{name}.{column}", of(get))
+        for title, short, kind, better, column, get in rows
+    ]
 
 
 def _fairness(field: str, better: Literal["low", "high"]) -> Metric:
@@ -170,17 +192,22 @@ FAIRNESS = (
 """Rows for results of which each tenant also ran alone, after a row with the slowdown of each tenant."""
 
 
-def _of_tenants(results: Sequence[dict[str, Any]]) -> list[Metric]:
-    """Returns the metrics of tenants that also ran alone, in the order of the results; none if none did."""
-    ran = (result for result in results if "fairness" in result)
-    names = dict.fromkeys(tenant["name"] for result in ran for tenant in result["tenants"])
-    return [*map(_tenant, names), *FAIRNESS] if names else []
+def _of_tenants(results: Sequence[dict[str, Any]], most: int | None) -> list[Metric]:
+    """Returns the metrics of the tenants in the order of the results, or of the ``most`` for which the flash
+    worked longest; with those that compare them, if they also ran alone.
+    """
+    busy: dict[str, int] = {}
+    for tenant in (tenant for result in results for tenant in result.get("tenants") or ()):
+        busy[tenant["name"]] = busy.get(tenant["name"], 0) + tenant["flash"]["busy_ns"]
+    kept = set(sorted(busy, key=lambda name: -busy[name])[:most])
+    own = [metric for name in busy if name in kept for metric in _tenant(name)]
+    return [*own, *FAIRNESS] if any("fairness" in result for result in results) else own
 
 
-def metrics_of(results: Sequence[dict[str, Any]]) -> list[Metric]:
-    """Returns the metrics of results: those that every result has, energy if any result has it, those of
-    tenants if they also ran alone, and a metric for each figure that the results' parts report about
-    themselves, in the order of the results.
+def metrics_of(results: Sequence[dict[str, Any]], most_tenants: int | None = None) -> list[Metric]:
+    """Returns the metrics of results: those that every result has, energy and lifetime if any result has
+    them, those of tenants (at most ``most_tenants``), and a metric for each figure that the results' parts
+    report about themselves, in the order of the results.
     """
     found = {
         (line["part"], line["name"]): line for result in results for line in result.get("own_legend", ())
@@ -188,7 +215,7 @@ def metrics_of(results: Sequence[dict[str, Any]]) -> list[Metric]:
     own = [_own(part, name, line["unit"]) for (part, name), line in found.items()]
     energy = ENERGY if any("energy" in result for result in results) else []
     lifetime = LIFETIME if any("lifetime" in result for result in results) else []
-    return [*METRICS, *energy, *lifetime, *_of_tenants(results), *own]
+    return [*METRICS, *energy, *lifetime, *_of_tenants(results, most_tenants), *own]
 
 
 def _own(part: str, name: str, unit: str) -> Metric:

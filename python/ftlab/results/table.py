@@ -49,6 +49,8 @@ _WITH_RATIO = "mean all"
 # The width of the table if none is given.
 _WIDTH = 100
 _UNBOUND = 10_000
+# The maximum number of tenants with rows of their own; csv and json have all of them.
+_MOST_TENANTS = 12
 # A file's name is not cut to fewer characters than this.
 _LEAST = 12
 
@@ -207,7 +209,8 @@ def _shown(comparison: Side, labels: Labels) -> _Shown:
     places = {position: place for place, position in enumerate(order)}
     groups = [[places[position] for position in group.members] for group in labels.groups]
     results = [comparison.variants[position].result.to_dict() for position in order]
-    table = [(metric, [metric.get(result) for result in results]) for metric in metrics_of(results)]
+    metrics = metrics_of(results, _MOST_TENANTS)
+    table = [(metric, [metric.get(result) for result in results]) for metric in metrics]
     units = {group: _unit(table, group, groups) for group in {metric.group for metric, _ in table}}
     lines = [
         _line(metric, values, units[metric.group] or _time_unit(values, groups), groups)
