@@ -43,9 +43,10 @@ makes such a preset. One alone, by hand:
 ftlab calibrate --check crates/config/presets/NAME.toml --measured examples/drives/TABLE.csv
 ```
 
-Each row is a closed loop: `depth` requests outstanding in each of `jobs` jobs. Latencies are in us; "off" is
-by how many per cent the model's mean is above what was measured, and behind it the same for percentiles. Rows
-that are *fitted* told the model its numbers, rows that are *predicted* did not.
+Each row is a closed loop: `depth` requests outstanding in each of `jobs` jobs, one unless there is a column.
+Latencies are in us; "off" is by how many per cent the model's mean is above what was measured, and behind it
+the same for percentiles. Rows that begin with a number **in bold** told the model its numbers (fitted), the
+others did not (predicted). In the pictures points were measured, lines are the model.
 
 In the presets' files each number has a mark: *sheet* (its maker or a standard says so), *published* (others
 who measured or modelled the drive do), *fitted* (to which rows, and between which values it is known) or
@@ -77,6 +78,11 @@ class Drive:
     said: str
     series: tuple[Series, ...]
 
+    @property
+    def short(self) -> str:
+        """The title without the name of the file."""
+        return self.title.partition(":")[0]
+
 
 def job(op: str, bs: int, jobs: Sequence[int] = (1,), most: int = 512) -> Callable[[Row], bool]:
     """Returns whether a row is of this operation, size and number of jobs, up to a depth."""
@@ -91,15 +97,15 @@ def never(_: Row) -> bool:
 READS = "Random reads of 4 KiB"
 RANDOM_WRITES = "Random writes of 4 KiB"
 STREAM = "Sequential reads of 128 KiB"
-COMMAND_TIME = "Fitted: `device.command_time`."
-AS_LONG = "The model's controller takes as long for a write as for a read, the drive does not."
-CACHE_WRITES = """Writes of 128 KiB into the empty cache (`ftlab run {} --set
+AS_LONG = """Random reads tell `device.command_time`. The model's controller takes as long for a write as
+for a read, the drive does not."""
+CACHE_WRITES = """Writes of 128 KiB into the empty cache (`ftlab run nvme-qlc --set
 workload.replay=closed --set host.queue_depth=32 --set device.precondition=none --set
 workload.synthetic.requests=8000 --set workload.synthetic.size=128KiB --set
-workload.synthetic.pattern=sequential --set workload.synthetic.read_share=0%`) take {} MB/s;
-`flash.slc_program` is fitted to {}."""
-
-UFS_STREAM = f"Fitted: the link. {CACHE_WRITES.format('ufs-3.1', '1,202', '1,200')}"
+workload.synthetic.pattern=sequential --set workload.synthetic.read_share=0%`) take 1,717 MB/s;
+`flash.slc_program` is fitted to 1,700."""
+UFS_STREAM = """Sequential reads tell the link. Writes into the empty cache (the command of the P1, with
+`ufs-3.1`) take 1,202 MB/s; `flash.slc_program` is fitted to 1,200."""
 
 DRIVES: tuple[Drive, ...] = (
     Drive(
@@ -248,7 +254,8 @@ At which depth they hold is not said; 32 is assumed, and the means follow from i
                 job("randread", 4096),
                 lambda row: True,
                 0.02,
-                """Fitted: `flash.read`. **Predicted** are the other two sizes, with half and twice the dies:
+                """Random reads tell `flash.read`, random writes `device.command_time`, sequential reads the
+link. **Predicted** are the random reads of the other two sizes, with half and twice the dies:
 `--set flash.chips_per_channel=1` (500 GB) and `=4` (2 TB) give 92,200 and 239,800 reads a
 second, where the maker has 90,000 and 250,000.
 
@@ -258,13 +265,13 @@ ftlab run nvme-qlc --set workload.replay=closed --set host.queue_depth=32 \\
     --set workload.synthetic.read_share=100% --set flash.chips_per_channel=1
 ```""",
             ),
-            Series(RANDOM_WRITES, job("randwrite", 4096), lambda row: True, 0.02, COMMAND_TIME),
+            Series(RANDOM_WRITES, job("randwrite", 4096), lambda row: True, 0.02, ""),
             Series(
                 STREAM,
                 job("read", 131072),
                 lambda row: True,
                 0.02,
-                f"""Fitted: the link. {CACHE_WRITES.format("nvme-qlc", "1,717", "1,700")} **Predicted**, with
+                f"""{CACHE_WRITES} **Predicted**, with
 the other sizes' chips: 862 MB/s (500 GB) and 2,000 MB/s (2 TB), where the maker has 950
 (KitGuru: 905) and 1,750. The model's 2 TB are bound by the link, the drive by something
 before it.
@@ -283,7 +290,7 @@ before it.
 way of [Liliputing](https://liliputing.com/2020/03/samsungs-ufs-3-1-storage-brings-ssd-speeds-to-smartphones.html).
 At which depth they hold is not said; 32 is assumed.""",
         (
-            Series(READS, job("randread", 4096), lambda row: True, 0.02, COMMAND_TIME),
+            Series(READS, job("randread", 4096), lambda row: True, 0.02, ""),
             Series(RANDOM_WRITES, job("randwrite", 4096), never, 0.31, AS_LONG),
             Series(STREAM, job("read", 131072), lambda row: True, 0.02, UFS_STREAM),
         ),
@@ -296,15 +303,21 @@ At which depth they hold is not said; 32 is assumed.""",
 "up to", by way of [SamMobile](http://sammobile.com/2015/02/18/samsung-introduces-emmc-5-1-based-flash-memory).
 At which depth they hold is not said; 32, the length of the command queue, is assumed.""",
         (
-            Series(READS, job("randread", 4096), lambda row: True, 0.02, COMMAND_TIME),
+            Series(READS, job("randread", 4096), lambda row: True, 0.02, ""),
             Series(RANDOM_WRITES, job("randwrite", 4096), never, 0.19, AS_LONG),
-            Series(STREAM, job("read", 131072), lambda row: True, 0.02, "Fitted: `flash.transfer`."),
+            Series(
+                STREAM,
+                job("read", 131072),
+                lambda row: True,
+                0.02,
+                "Sequential reads tell `flash.transfer`, sequential writes `flash.program`.",
+            ),
             Series(
                 "Sequential writes of 128 KiB",
                 job("write", 131072),
                 lambda row: True,
                 0.02,
-                "Fitted: `flash.program`.",
+                "",
             ),
         ),
     ),
@@ -327,14 +340,34 @@ def signed(error: float | None) -> str:
 
 def table_of(series: Series, pairs: Sequence[Pair]) -> list[str]:
     """Returns the lines of a series' table."""
-    names = ["depth", "jobs", "mean: measured", "model", "off", "p50", "p99", "p99.9", ""]
+    # Depths of several jobs are those of several rows: a column says of how many, unless all are alike.
+    alike = len({each.row.jobs for each in pairs}) == 1
+    names = ["depth", *([] if alike else ["jobs"]), "mean: measured", "model", "off", "p50", "p99", "p99.9"]
     lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
     for each in pairs:
-        row, errors = each.row, each.errors
-        cells = [str(row.depth), str(row.jobs), f"{row.mean_us:,.2f}", f"{each.model.mean_us:,.2f}"]
-        cells += [signed(errors.get(name)) for name in ("mean_us", "p50_us", "p99_us", "p999_us")]
-        lines.append(f"| {' | '.join([*cells, 'fitted' if series.fitted(row) else 'predicted'])} |")
+        depth = f"**{each.row.depth}**" if series.fitted(each.row) else str(each.row.depth)
+        cells = [depth, *([] if alike else [str(each.row.jobs)]), *figures(each)]
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
+
+
+def figures(pair: Pair) -> list[str]:
+    """Returns the means of a row, and by how much the model is off."""
+    off = [signed(pair.errors.get(name)) for name in ("mean_us", "p50_us", "p99_us", "p999_us")]
+    return [f"{pair.row.mean_us:,.2f}", f"{pair.model.mean_us:,.2f}", *off]
+
+
+def sheet(found: Sequence[tuple[Series, list[Pair]]]) -> str:
+    """Returns the table and the sentences of a drive of which a maker states one rate for each load."""
+    names = ["load", "mean: measured", "model", "off"]
+    lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
+    for series, pairs in found:
+        (pair,) = pairs
+        title = f"**{series.title}**" if series.fitted(pair.row) else series.title
+        lines.append(f"| {' | '.join([title, *figures(pair)[:3]])} |")
+    table = "\n".join(lines)
+    said = "\n\n".join(series.said for series, _ in found if series.said)
+    return f"\n{table}\n\n{said}\n"
 
 
 def out_of_bound(drive: Drive, series: Series, pairs: Sequence[Pair]) -> list[str]:
@@ -388,12 +421,13 @@ def page(images: Path | None) -> tuple[str, list[str]]:
                 picture(drive, found, images / name)
             parts.append(f"\n## {drive.title}\n\n{drive.said}\n")
             if curved:
-                parts.append(
-                    f"\n![{drive.title}: points were measured, lines are the model](images/{name})\n"
-                )
+                parts.append(f"\n![Latencies of the {drive.short} and of its model](images/{name})\n")
+                for series, pairs in found:
+                    parts.append(f"\n### {series.title}\n\n" + "\n".join(table_of(series, pairs)) + "\n")
+                    parts.append(f"\n{series.said}\n")
+            else:
+                parts.append(sheet(found))
             for series, pairs in found:
-                parts.append(f"\n### {series.title}\n\n" + "\n".join(table_of(series, pairs)) + "\n")
-                parts.append(f"\n{series.said}\n")
                 wrong += out_of_bound(drive, series, pairs)
     return "".join(parts), wrong
 

@@ -78,24 +78,21 @@ As the sources of SSDSim 2.1 (`flash.c`) and MQSim (`NVM_PHY_ONFI_NVDDR2.cpp` an
   when the last of them has. SSDSim's response time of a write ends when its data are in the chip, MQSim's in
   its write cache, where that is on. Where the NAND page is larger than the logical page, ftlab too
   acknowledges what does not fill the page yet ([MSFTL](msftl.md)).
-- **Reads after writes.** ftlab's device has no data cache: a read of a page that is being written waits for
-  its program and reads the cells. SSDSim's buffer and MQSim's cache answer it, where they are on; SSDSim also
-  ends a read after 1 us if another read of the same page waits.
+- **Reads after writes.** A read of a page that is being written waits for its program and reads the cells.
+  SSDSim's buffer and MQSim's cache answer it, where they are on; SSDSim also ends a read after 1 us if
+  another read of the same page waits.
 - **Independent dies.** Dies and planes of a chip add capacity alone unless `flash.interleave` and
   `flash.multi_plane` say otherwise. MQSim's dies always work side by side, SSDSim's with its interleave
   command.
-- **Order on the bus.** First come, first served, commands among transfers; with
-  `flash.bus = "commands-first"` waiting commands of reads and erases go before transfers. SSDSim serves reads
-  before writes, and the data of the lowest chip first; MQSim sends the data of reads that wait, in their
-  order, then asks its scheduler. The event model has `commands-first` and `reads-first` besides `fcfs`: below
-  is what the order alone changes.
+- **Order on the bus.** First come, first served; `flash.bus = "commands-first"` lets waiting commands of
+  reads and erases go before transfers. SSDSim serves reads before writes, and the data of the lowest chip
+  first; MQSim sends the data of reads that wait, in their order, then asks its scheduler.
 - **Whole-page transfers.** Every touched logical page crosses the bus whole. In both others a transfer takes
-  as long as its sectors need. Requests of whole aligned pages are not concerned.
+  as long as its sectors need.
 
-With `flash.out_of_order` a die's reads go before its programs and erasures that wait, as in the queues of
-SSDSim and MQSim. "As in SSDSim and MQSim" holds only with `device.scheduler = "direct"`,
-`flash.out_of_order = true` and `flash.max_passed = "unlimited"`. A read then waits for the program of its own
-page and for erasures of its block.
+"As in SSDSim and MQSim" holds only with `device.scheduler = "direct"`, `flash.out_of_order = true` and
+`flash.max_passed = "unlimited"`: a die's reads then go before its programs and erasures that wait, but for
+the program of their own page and erasures of their block.
 
 ### What the order on the bus alone changes
 
@@ -154,8 +151,8 @@ def completions() -> Iterator[Equality]:
                 requests = arrays.load(array, share, most, count, seed=17)
                 unequal += len(arrays.unequal(array, requests))
                 compared += count
-        on = f"{geometry}: {', '.join(arrays.LOADS)}; 1 page and 1 to 16; seed 17"
-        yield Equality("completion of each request", on, compared, unequal, "tests/python/test_events.py")
+        what = f"completion of each request: {', '.join(arrays.LOADS)}; 1 page and 1 to 16; seed 17"
+        yield Equality(what, geometry, compared, unequal, "tests/python/test_events.py")
 
 
 def counters() -> Iterator[Equality]:
@@ -167,16 +164,32 @@ def counters() -> Iterator[Equality]:
         accesses = traces.recorded(name)
         for policy in ("lru", "slru"):
             have, wanted = traces.lookups(accesses, policy)
-            on = f"`{name}`: {wanted[0]:,} hits, {wanted[1]:,} misses, {wanted[2]:,} programs"
+            on = f"`{name}`: {wanted[0]:,}, {wanted[1]:,}, {wanted[2]:,}"
             what = f"{policy.upper()} of 2,048 entries: hits, misses, map programs"
             yield Equality(what, on, len(wanted), differ(have, wanted), test)
     for ftl in plain.FTLS:
         for load in traces.WRITTEN:
             block_pages, accesses = traces.written(load)
             have, wanted = traces.merges(ftl, block_pages, 80, True, accesses)
-            on = f"{load}: {wanted[0]:,} full, {wanted[2]:,} partial, {wanted[4]:,} switch merges"
-            what = f"{ftl.upper()}: merges and copies by kind, erases"
+            on = f"{load}: {wanted[0]:,}, {wanted[2]:,}, {wanted[4]:,}"
+            what = f"{ftl.upper()}: full, partial and switch merges, copies by kind, erases"
             yield Equality(what, on, len(wanted), differ(have, wanted), test)
+
+
+def together(equalities: Iterable[Equality]) -> Iterator[str]:
+    """Yields a line for each thing that is compared, of all that it is compared on."""
+    found: dict[str, Equality] = {}
+    for each in equalities:
+        if (first := found.get(each.what)) is None:
+            found[each.what] = each
+        else:
+            found[each.what] = replace(
+                first,
+                on=f"{first.on}; {each.on}",
+                compared=first.compared + each.compared,
+                unequal=first.unequal + each.unequal,
+            )
+    return (each.row() for each in found.values())
 
 
 def differ(have: list[int], wanted: list[int]) -> int:
@@ -263,7 +276,7 @@ def page() -> tuple[str, list[str]]:
     parts = [
         HEAD,
         EQUAL,
-        table("what, on, compared, unequal, test", (each.row() for each in equalities)),
+        table("what, on, compared, unequal, test", together(equalities)),
         TIMES.format(limit=limit),
         table(
             "preset, read (us): sum, ftlab, write (us): sum, ftlab, "

@@ -48,7 +48,7 @@ def test_a_figure_out_of_its_bound_is_noticed() -> None:
 
 def test_the_page_is_all_equal() -> None:
     rows = [line.split(" | ") for line in PAGE.splitlines() if line.endswith(".py` |")]
-    assert len(rows) > 15
+    assert len(rows) >= 5
     assert {row[3] for row in rows} == {"0"}
 
 
