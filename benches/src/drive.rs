@@ -1,5 +1,5 @@
-//! Cases of a drive of today: 8 channels x 4 dies of TLC, word lines of three pages of 16 KiB, logical pages of 4 KiB. One
-//! case for each part alone, and one with all of them.
+//! Cases of a drive of today: 8 channels x 4 dies of TLC, word lines of three pages of 16 KiB, logical pages of 4 KiB.
+//! One case for each part alone, and one with all of them.
 
 use crate::Case;
 

@@ -1,9 +1,9 @@
 //! Benchmark: requests per CPU-second of the whole process, and its peak memory.
 //!
-//! `ftlab-bench CASE [REQUESTS [KEY=VALUE ...]]` runs one case, with keys of its own if there are any; without arguments
-//! it runs every case in a process of its own.
-//! A case is 4 KiB requests, uniformly random, 70 % writes, on a 1 GiB device that was filled in order first;
-//! the fill counts towards the process's time but not towards the requests.
+//! `ftlab-bench CASE [REQUESTS [KEY=VALUE ...]]` runs one case, with keys of its own if there are any; without
+//! arguments it runs every case in a process of its own. A case is 4 KiB requests, uniformly random, 70 % writes, on a
+//! 1 GiB device that was filled in order first; the fill counts towards the process's time but not towards the
+//! requests.
 //!
 //! `ftlab-bench limit [REQUESTS [GIB]]` runs the same random loads and stores as case `page`, on a device of GIB GiB,
 //! without a model of time, then the case itself, and prints the ratio of the two times.
@@ -11,8 +11,8 @@
 //! `ftlab-bench msftl` writes 126.14 GiB to the device of the MSFTL paper, in order and at random, with each
 //! of its four FTLs, and compares the number of mappings programmed with the expected one.
 //!
-//! `ftlab-bench replays [REQUESTS]` records case `page`, replays the recording by its times and dependent, and prints the
-//! ratio of the two speeds, the fill left out.
+//! `ftlab-bench replays [REQUESTS]` records case `page`, replays the recording by its times and dependent, and prints
+//! the ratio of the two speeds, the fill left out.
 //!
 //! `ftlab-bench theory` compares write amplification with its closed forms instead.
 

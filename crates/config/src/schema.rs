@@ -73,13 +73,7 @@ fn property(key: &Key) -> Json {
         Kind::Quantity { unit, .. } => quantity(unit),
         Kind::TimePerByte => quantity(&PICOS_PER_BYTE),
         Kind::Percent { .. } => quantity(&PPM),
-        Kind::SizeMix { .. } => json!({"type": "string", "pattern": "^[^/:]+(/[0-9]+)?(:[^/:]+/[0-9]+)*$"}),
-        Kind::SlcSize { .. } => {
-            json!({"type": "string", "pattern": "^([^+:]+|dynamic(:[^+:]+)?|[^+:]+\\+dynamic(:[^+:]+)?)$"})
-        }
-        Kind::ByteRange { .. } => {
-            json!({"type": "string", "pattern": "^[^.]+(\\.[0-9]+)?[^.]*\\.\\.[^.]+(\\.[0-9]+)?[^.]*$"})
-        }
+        Kind::Form { form, .. } => json!({"type": "string", "pattern": form.pattern}),
         Kind::Path => json!({"type": "string", "minLength": 1}),
         Kind::Choice(list) => enumeration(&list()),
     };
@@ -203,13 +197,7 @@ fn takes(key: &Key) -> String {
         Kind::Quantity { unit, max } => limits(unit, 0, max),
         Kind::TimePerByte => limits(&PICOS_PER_BYTE, 0, ftlab_core::config::MAX_TIME_PER_BYTE_PS),
         Kind::Percent { min_ppm, max_ppm } => limits(&PPM, min_ppm, max_ppm),
-        Kind::SizeMix { min, max } => {
-            format!("`size/weight:size/weight:...`, sizes {}", limits(&BYTES, min, max))
-        }
-        Kind::SlcSize { max } => {
-            format!("`size`, `dynamic`, `dynamic:size`, or both with `+`, sizes {}", limits(&BYTES, 1, max))
-        }
-        Kind::ByteRange { max } => format!("`from..to`, {}", limits(&BYTES, 0, max)),
+        Kind::Form { form, min, max } => format!("{} {}", form.parts, limits(&BYTES, min, max)),
         Kind::Path => "path".into(),
         Kind::Choice(_) => "name, see below".into(),
     };

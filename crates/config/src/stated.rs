@@ -16,10 +16,7 @@ pub(crate) fn to_json(value: &Value) -> serde_json::Value {
         Value::Quantity(n, unit) => unit.format(*n).into(),
         Value::PicosPerByte(n) => PICOS_PER_BYTE.format(*n).into(),
         Value::Ppm(n) => PPM.format(*n).into(),
-        Value::SizeMix(mix) => mix.to_string().into(),
-        Value::SlcSize(size) => size.to_string().into(),
-        Value::ByteRange(range) => range.to_string().into(),
-        Value::Text(text) => text.as_str().into(),
+        Value::Text(text) | Value::Form(text) => text.as_str().into(),
         Value::Word(word) => (*word).into(),
     }
 }

@@ -2,11 +2,9 @@
 
 use crate::error::clean;
 use crate::suggest::nearest;
+use ftlab_core::config::form::Form;
 use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, QuantityError, Unit};
-use ftlab_core::config::{
-    ByPageType, ByteRange, Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_BITS, MOST_SIZES, SizeMix, SlcSize,
-    Value, outside,
-};
+use ftlab_core::config::{ByPageType, Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_BITS, Value, outside};
 use toml::de::DeValue;
 
 /// A value as written, before its key interprets it.
@@ -114,9 +112,7 @@ pub(crate) fn expected(key: &Key) -> String {
         Kind::Quantity { unit, .. } => unit.example,
         Kind::TimePerByte => PICOS_PER_BYTE.example,
         Kind::Percent { .. } => PPM.example,
-        Kind::SizeMix { .. } => "sizes with weights such as \"4KiB/60:64KiB/40\"",
-        Kind::SlcSize { .. } => "a size such as \"6GiB\", \"dynamic\", or both: \"6GiB+dynamic\"",
-        Kind::ByteRange { .. } => "a range such as \"0B..4GiB\"",
+        Kind::Form { form, .. } => form.takes,
         Kind::Path => "the path of a file, in quotes",
         Kind::Choice(_) => "a name in quotes",
     };
@@ -153,9 +149,7 @@ pub(crate) fn read(key: &Key, literal: &Literal) -> Result<Value, Fault> {
             quantity(key, literal, &PICOS_PER_BYTE, 0, MAX_TIME_PER_BYTE_PS).map(Value::PicosPerByte)
         }
         Kind::Percent { min_ppm, max_ppm } => quantity(key, literal, &PPM, min_ppm, max_ppm).map(Value::Ppm),
-        Kind::SizeMix { min, max } => size_mix(key, literal, min, max),
-        Kind::SlcSize { max } => slc_size(key, literal, max),
-        Kind::ByteRange { max } => byte_range(key, literal, max),
+        Kind::Form { form, min, max } => formed(key, literal, form, min, max),
         Kind::Path => match literal {
             Literal::Text(path) if path.is_empty() => {
                 fault(format!("an empty path; expected {}", expected(key)))
@@ -289,41 +283,20 @@ fn quantity(key: &Key, literal: &Literal, unit: &Unit, min: u64, max: u64) -> Re
     }
 }
 
-fn size_mix(key: &Key, literal: &Literal, min: u64, max: u64) -> Result<Value, Fault> {
-    let Literal::Text(text) = literal else { return unsuited(key, literal) };
-    let mut parts = Vec::new();
-    for part in text.split(':') {
-        let (size, weight) = match part.trim().split_once('/') {
-            Some((size, weight)) => (size.trim(), weight.trim().parse::<u32>().ok().filter(|n| *n > 0)),
-            None if text.contains(':') => (part.trim(), None),
-            None => (part.trim(), Some(1)),
-        };
-        let bytes = quantity(key, &Literal::Text(size.to_owned()), &BYTES, min, max)?;
-        let Some(weight) = weight else {
-            return fault(format!(
-                "{}: {} needs a weight, a whole number from 1: \"4KiB/60:64KiB/40\"",
-                literal.shown(),
-                clean(part.trim(), 40)
-            ));
-        };
-        parts.push((bytes, weight));
-    }
-    if parts.len() > MOST_SIZES {
-        return fault(format!("{} sizes; at most {MOST_SIZES} are taken", parts.len()));
-    }
-    Ok(Value::SizeMix(SizeMix::new(parts)))
-}
-
-fn slc_size(key: &Key, literal: &Literal, max: u64) -> Result<Value, Fault> {
-    let bytes = |text: &str| quantity(key, &Literal::Text(text.to_owned()), &BYTES, 1, max);
+/// Reads a value that has a form of its own, made of sizes from `min` to `max`.
+fn formed(key: &Key, literal: &Literal, form: &Form, min: u64, max: u64) -> Result<Value, Fault> {
     let (Literal::Text(text) | Literal::Integer(text, 10)) = literal else { return unsuited(key, literal) };
-    SlcSize::parse(text, bytes)?.map_or_else(|| unsuited(key, literal), |size| Ok(Value::SlcSize(size)))
-}
-
-fn byte_range(key: &Key, literal: &Literal, max: u64) -> Result<Value, Fault> {
-    let bytes = |text: &str| quantity(key, &Literal::Text(text.to_owned()), &BYTES, 0, max);
-    let Literal::Text(text) = literal else { return unsuited(key, literal) };
-    ByteRange::parse(text, bytes)?.map_or_else(|| unsuited(key, literal), |range| Ok(Value::ByteRange(range)))
+    let mut wrong = None;
+    let mut bytes = |size: &str| {
+        let read = quantity(key, &Literal::Text(size.to_owned()), &BYTES, min, max);
+        read.map_err(|fault| wrong = Some(fault)).ok()
+    };
+    match ((form.canonical)(text, &mut bytes), wrong) {
+        (_, Some(fault)) => Err(fault),
+        (Ok(stated), None) => Ok(Value::Form(stated)),
+        (Err(Some(why)), None) => fault(format!("{}: {}", literal.shown(), clean(&why, 120))),
+        (Err(None), None) => unsuited(key, literal),
+    }
 }
 
 fn by_page_type(key: &Key, literal: &Literal, unit: &'static Unit, max: u64) -> Result<Value, Fault> {

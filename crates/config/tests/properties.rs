@@ -1,8 +1,10 @@
 //! Properties that hold for random configurations and for random bytes.
 
 use ftlab_config::{Base, ConfigError, Override, resolve};
+use ftlab_core::config::form::Formed;
 use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};
-use ftlab_core::config::{ByPageType, ByteRange, Key, Kind, SizeMix, SlcSize, Value};
+use ftlab_core::config::{ByPageType, ByteRange, Key, Kind, SizeMix, Value};
+use ftlab_core::ftl::slc_size::SlcSize;
 use ftlab_files::settings::all;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -70,13 +72,13 @@ fn legal(key: &Key, roll: u64, pick: usize) -> (String, Value) {
         Kind::Percent { min_ppm, max_ppm } => {
             (spelled(PPM, within(min_ppm, max_ppm), pick), Value::Ppm(within(min_ppm, max_ppm)))
         }
-        Kind::SizeMix { min, max } => {
+        Kind::Form { form, min, max } if form.takes == SizeMix::FORM.takes => {
             let (one, other) = (within(min, max), within(min, max / 2));
             let text = format!("{}/3: {}/{}", spelled(BYTES, one, pick), BYTES.format(other), pick + 1);
-            (text, Value::SizeMix(SizeMix::new(vec![(one, 3), (other, pick as u32 + 1)])))
+            (text, Value::Form(SizeMix::new(vec![(one, 3), (other, pick as u32 + 1)]).to_string()))
         }
-        Kind::SlcSize { max } => {
-            let (fixed, most) = (within(1, max), within(1, max));
+        Kind::Form { form, min, max } if form.takes == SlcSize::FORM.takes => {
+            let (fixed, most) = (within(min, max), within(min, max));
             let (one, other) = (spelled(BYTES, fixed, pick), spelled(BYTES, most, pick));
             let (text, fixed, dynamic) = match pick % 5 {
                 0 => (one, fixed, None),
@@ -85,12 +87,13 @@ fn legal(key: &Key, roll: u64, pick: usize) -> (String, Value) {
                 3 => (format!("{one} + dynamic"), fixed, Some(u64::MAX)),
                 _ => (format!("{one}+dynamic:{other}"), fixed, Some(most)),
             };
-            (text, Value::SlcSize(SlcSize { fixed, dynamic }))
+            (text, Value::Form(SlcSize { fixed, dynamic }.to_string()))
         }
-        Kind::ByteRange { max } => {
+        Kind::Form { form, max, .. } => {
+            assert_eq!(form.takes, ByteRange::FORM.takes, "a form without values to try");
             let (from, to) = (within(0, max / 2), within(max / 2 + 1, max));
             let text = format!("{} .. {}", spelled(BYTES, from, pick), BYTES.format(to));
-            (text, Value::ByteRange(ByteRange { from, to }))
+            (text, Value::Form(ByteRange { from, to }.to_string()))
         }
         Kind::Path => {
             const PATHS: [&str; 5] = ["a.csv", "/x/é \"q\" 'r'\\n.gz", "\u{1b}[31m", "日本\n語", " # "];

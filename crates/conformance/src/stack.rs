@@ -1,10 +1,11 @@
 //! Small stacks, loads for them, and the laws of a run.
 
-use ftlab_core::config::{PageTimes, SlcSize};
+use ftlab_core::config::PageTimes;
 use ftlab_core::flash::settings::{Cell, Programming};
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::reclaim::ReclaimUnit;
 use ftlab_core::ftl::settings::SlcFull;
+use ftlab_core::ftl::slc_size::SlcSize;
 use ftlab_core::ftl::{check, gathers, maps_blocks, unit_bytes};
 use ftlab_core::metrics::{Parts, Report};
 use ftlab_core::settings::Settings;
@@ -104,8 +105,8 @@ pub fn buffered(kind: &str) -> Settings {
     settings
 }
 
-/// Makes a device as [`buffered`] does, but whose word lines of three pages, each with two logical pages, are programmed
-/// at once (unless the FTL maps blocks).
+/// Makes a device as [`buffered`] does, but whose word lines of three pages, each with two logical pages, are
+/// programmed at once (unless the FTL maps blocks).
 pub fn word_lines(kind: &str) -> Settings {
     let mut settings = buffered(kind);
     if !maps_blocks(&settings) {
@@ -152,8 +153,8 @@ pub fn slc_caches(kind: &str) -> [Settings; 3] {
     ]
 }
 
-/// Returns the devices of [`programming`] and [`slc_caches`] with superblocks on two of their chips and on all four; none
-/// if the FTL does not fill superblocks.
+/// Returns the devices of [`programming`] and [`slc_caches`] with superblocks on two of their chips and on all four;
+/// none if the FTL does not fill superblocks.
 pub fn superblocks(kind: &str) -> Vec<Settings> {
     let fills = |settings: &Settings| !maps_blocks(settings) && !gathers(settings);
     let with = |(at, mut settings): (usize, Settings)| {

@@ -37,7 +37,8 @@ fn newest_collects_garbage() {
     assert!(report.flash.erases[Cause::Gc] > 0);
 }
 
-/// Two ranges, each written over and over in order, one three times as fast: apart each block is invalid as a whole when it is collected.
+/// Two ranges, each written over and over in order, one three times as fast: apart each block is invalid as a whole
+/// when it is collected.
 #[test]
 fn ranges_keep_streams_apart() {
     assert!(conformance::placements().contains(&"ranges"));

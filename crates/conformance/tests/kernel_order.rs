@@ -1,10 +1,10 @@
 //! The schedulers that Linux has, compared with the order in which a kernel's own dispatched.
 //!
-//! A recording has the scheduler and its settings in its first line, then the events of the kernel, one a line, with the
-//! time in us and the kernel's ticks of 4 ms: `I` a request enters (operation, sector, sectors, stream), `A` the
-//! scheduler is asked and answers with the request at a sector, or with none (`-`), `D` the device begins a request, `C`
-//! it ends one, `T` the timer of kyber expires. `tests/order` has the beginnings of such recordings. `make kernel-order` records whole ones in a guest
-//! and compares them (`FTLAB_KERNEL_ORDER=FOLDER`).
+//! A recording has the scheduler and its settings in its first line, then the events of the kernel, one a line, with
+//! the time in us and the kernel's ticks of 4 ms: `I` a request enters (operation, sector, sectors, stream), `A` the
+//! scheduler is asked and answers with the request at a sector, or with none (`-`), `D` the device begins a request,
+//! `C` it ends one, `T` the timer of kyber expires. `tests/order` has the beginnings of such recordings. `make
+//! kernel-order` records whole ones in a guest and compares them (`FTLAB_KERNEL_ORDER=FOLDER`).
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -212,8 +212,8 @@ pub struct Request {
     /// Number of the device's own task that issued the request; 0 if it came from the host, 255 if it came by way of
     /// the controller ([`crate::device::own`], [`crate::device::controller`]).
     pub task: u8,
-    /// Depends on the feed of the host: for a replayed request, the number of others that became part of it (in dependent
-    /// replay, an id of the feed's); from the file host, its first block I/O; submitted, its last submission.
+    /// Depends on the feed of the host: for a replayed request, the number of others that became part of it (in
+    /// dependent replay, an id of the feed's); from the file host, its first block I/O; submitted, its last submission.
     pub tag: u32,
     /// What the host keeps about the request.
     pub host: HostSide,

@@ -2,7 +2,7 @@
 
 use crate::config::section::keys;
 use crate::config::{Contradiction, Ignored, Value, Values, over, section};
-use crate::flash::parallel::Order;
+use crate::device::array::order;
 use crate::host::settings as host;
 
 pub use crate::device::energy::Settings as Energy;
@@ -34,15 +34,15 @@ impl Settings {
     /// Lets the device have the order of flash operations that the arbiter is made for, unless another one than the
     /// default is chosen.
     pub fn complete(&mut self) {
-        let chooses =
-            crate::host::check::arbitrates(self) && crate::host::arbiter::is_flin(&self.host.arbiter);
-        if chooses && self.flash.parallel.order == Order::Emission {
-            self.flash.parallel.order = Order::Flin;
+        if let Some(order) = crate::host::check::order_of_arbiter(self)
+            && self.order.name == order::Keys::default().name
+        {
+            self.order.name = order.into();
         }
     }
 
-    /// Returns the value that [`Settings::complete`] has put in the place of one of `values`, if it has, and why that key may
-    /// not be stated.
+    /// Returns the value that [`Settings::complete`] has put in the place of one of `values`, if it has, and why that
+    /// key may not be stated.
     pub fn replaced(&self, values: &Values) -> Option<(Value, Contradiction)> {
         crate::host::check::replaced(self, values)
     }
@@ -54,7 +54,7 @@ impl Settings {
     pub fn check(&self, values: &Values) -> Result<(), Contradiction> {
         crate::ftl::check::geometry(self)?;
         crate::host::check::check(self, values)?;
-        crate::device::sched::check(self)?;
+        crate::device::check::check(self)?;
         self.device.precondition.check()?;
         self.device.buffer.check(self.ftl.logical_page_bytes)?;
         crate::flash::cells::check(&self.flash)?;
@@ -69,12 +69,13 @@ impl Settings {
     pub fn ignored(&self) -> Ignored {
         let mut found = Ignored::default();
         crate::host::check::ignored(self, &mut found);
-        crate::device::sched::ignored(self, &mut found);
+        crate::device::check::ignored(self, &mut found);
         self.device.controller.ignored(&mut found);
         self.device.buffer.ignored(&mut found);
         self.device.precondition.ignored(self, &mut found);
         crate::ftl::check::ignored(self, &mut found);
         crate::flash::cells::ignored(&self.flash, &mut found);
+        self.order.ignored(&mut found);
         crate::flash::parallel::ignored(&self.flash, &mut found);
         crate::flash::errors::rates::ignored(&self.flash, &mut found);
         found

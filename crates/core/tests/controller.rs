@@ -139,7 +139,7 @@ fn a_command_holds_its_place_until_it_is_answered() {
 fn without_a_time_there_is_no_controller() {
     let mut off = device();
     off.device.controller = Default::default();
-    assert!(ftlab_core::device::controller::Controller::new(&off.device.controller).is_none());
+    assert!(!off.device.controller.takes_time());
     let mut nearly = off.clone();
     nearly.device.controller.latency_other_ns = 1;
     let trace: Vec<Record> = (0..400)

@@ -5,7 +5,7 @@ use ftlab_conformance as common;
 
 use crate::hybrids::Driver;
 use common::hybrid_device as device;
-use ftlab_core::device::Device;
+use ftlab_core::device::{Device, Turn};
 use ftlab_core::flash::Cause;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::{self, Ftl};
@@ -46,7 +46,9 @@ impl Stack {
         let mut request = Request::new(1, self.now_ns, op, 0, 0, pages);
         request.mark = mark;
         let id = self.pool.insert(request);
-        self.device.accept(id, &mut self.pool, &self.driver.ftl);
+        let Driver { ftl, work } = &mut self.driver;
+        let turn = &mut Turn { now_ns: self.now_ns, pool: &mut self.pool, ftl, work, done: &mut self.done };
+        self.device.accept(id, turn, |_| std::iter::empty());
     }
 
     /// Serves what was submitted; returns how long that took, ns.
@@ -54,7 +56,8 @@ impl Stack {
         let began_ns = self.now_ns;
         loop {
             let Driver { ftl, work } = &mut self.driver;
-            self.device.issue(self.now_ns, &mut self.pool, ftl, work, &mut self.done);
+            let (pool, done) = (&mut self.pool, &mut self.done);
+            self.device.issue(&mut Turn { now_ns: self.now_ns, pool, ftl, work, done });
             self.done.drain(..).for_each(|id| self.pool.release(id));
             if self.device.is_idle() {
                 break;

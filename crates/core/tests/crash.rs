@@ -11,7 +11,7 @@ use devices::device;
 use ftlab_core::device::buffer::settings::{Policy, Settings as Buffer};
 use ftlab_core::device::controller::Duplex;
 use ftlab_core::flash::Cause;
-use ftlab_core::flash::parallel::{Allocation, MultiPlane, Order, Parallel, Suspend};
+use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::placement::{self, Page, Placement, Writable};
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::ftl::settings::FreeBlocks;
@@ -140,8 +140,8 @@ fn pages_in_a_write_buffer() {
     }
 }
 
-/// Regression: a device whose blocks had worn out refused, when its power came back, to write what its protected RAM held:
-/// writes that it had acknowledged before it turned read-only were lost, and trimmed data came back.
+/// Regression: a device whose blocks had worn out refused, when its power came back, to write what its protected RAM
+/// held: writes that it had acknowledged before it turned read-only were lost, and trimmed data came back.
 #[test]
 fn worn_out_devices_keep_what_protected_ram_held() {
     let mut worn_out = 0;
@@ -187,7 +187,6 @@ fn free_blocks_of_the_withheld_space_alone() {
 #[test]
 fn dies_side_by_side_and_dynamic_allocation() {
     let all = Parallel {
-        order: Order::Emission,
         interleave: true,
         multi_plane: MultiPlane::Free,
         cache_program: true,
@@ -200,11 +199,11 @@ fn dies_side_by_side_and_dynamic_allocation() {
         max_passed: 4,
     };
     for (seed, kind) in page_mapped_both_ways().into_iter().enumerate() {
-        for order in [Some(Order::Emission), Some(Order::Flin), None] {
+        for order in [Some("emission"), Some("flin"), None] {
             for mut settings in programming(kind) {
                 if let Some(order) = order {
                     (settings.flash.chips_per_channel, settings.flash.planes_per_die) = (1, 2);
-                    settings.flash.parallel = Parallel { order, ..all };
+                    (settings.flash.parallel, settings.order.name) = (all, order.into());
                 } else {
                     settings.ftl.allocation = Allocation::Dynamic;
                 }

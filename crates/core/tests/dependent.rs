@@ -93,8 +93,8 @@ fn a_client_that_waits_is_faster_on_a_faster_device() {
     assert!(done.iter().all(|done| done.complete_ns - done.arrival_ns == READ_NS));
 }
 
-/// Regression: a stream of few requests among those of a stream that falls behind was told to have waited for the time in
-/// which its requests had not been read.
+/// Regression: a stream of few requests among those of a stream that falls behind was told to have waited for the time
+/// in which its requests had not been read.
 #[test]
 fn what_is_read_late_has_not_waited() {
     let mut now_us = 0;
@@ -116,8 +116,8 @@ fn arrivals(settings: &Settings, records: Vec<Record>) -> Vec<u64> {
     done.iter().map(|done| done.arrival_ns / US).collect()
 }
 
-/// Of two workers the second was faster when it was recorded: 2 us after its request had completed it sent the next one,
-/// and so did the other 3 us after its own. Here they complete in the order of their arrival.
+/// Of two workers the second was faster when it was recorded: 2 us after its request had completed it sent the next
+/// one, and so did the other 3 us after its own. Here they complete in the order of their arrival.
 #[test]
 fn a_request_waits_for_the_one_that_it_continues() {
     let trace = vec![read(0, 0, 100), read(0, 1, 50), read(52, 2, 60), read(103, 3, 10)];
@@ -157,8 +157,8 @@ fn the_longest_idle_is_continued_first_and_then_the_last_is_followed() {
     assert_eq!(arrivals, [0, 0, second + 10 * US, first + 11 * US, first + 12 * US]);
 }
 
-/// A write that came before a flush was waited for by whoever sent the flush, also if it was still under way then; a read
-/// was not.
+/// A write that came before a flush was waited for by whoever sent the flush, also if it was still under way then; a
+/// read was not.
 #[test]
 fn a_flush_takes_idle_writes_with_it() {
     for (op, took_us) in [(Op::Write, 10), (Op::Write, 25), (Op::Read, 10), (Op::Read, 25)] {
@@ -176,8 +176,9 @@ fn a_flush_takes_idle_writes_with_it() {
 }
 
 /// A request with a flush before it is read as two of the same line, the flush without a completion. Both continue the
-/// first write, which takes longer here, and the write's completion takes idle writes with it as a flush's does: the last
-/// request continues it, not the other write. Each of the two took an idle request of its own, and the write was sent first.
+/// first write, which takes longer here, and the write's completion takes idle writes with it as a flush's does: the
+/// last request continues it, not the other write. Each of the two took an idle request of its own, and the write was
+/// sent first.
 #[test]
 fn a_flush_before_a_request_is_sent_with_it() {
     let write = |time_us, lpn, took_us| Record { op: Op::Write, ..read(time_us, lpn, took_us) };
@@ -202,8 +203,8 @@ fn few_requests_are_idle() {
     assert_eq!(done[40].arrival_ns, done[8].complete_ns + 10 * US);
 }
 
-/// Eight requests complete together; others come and go, and continue them in turn, until four have: then none continues
-/// those that are left, and the next one continues the first of the others.
+/// Eight requests complete together; others come and go, and continue them in turn, until four have: then none
+/// continues those that are left, and the next one continues the first of the others.
 #[test]
 fn an_idle_request_is_forgotten_after_four_others() {
     for (others, waits, idle_us) in [(3, 3, 110), (4, 8, 70)] {

@@ -82,7 +82,7 @@ proptest! {
         if one.allocates_by_speed() {
             one.ftl.wear_leveling = None;
         }
-        if ftlab_core::device::sched::check(&one).is_err() {
+        if ftlab_core::device::check::check(&one).is_err() {
             one.device.scheduler = "noop".into();
         }
         // Suspensions let requests overtake what the device rewrites or folds.
@@ -156,7 +156,7 @@ proptest! {
         if all.allocates_by_speed() {
             all.ftl.wear_leveling = None;
         }
-        if ftlab_core::device::sched::check(&all).is_err() {
+        if ftlab_core::device::check::check(&all).is_err() {
             all.device.scheduler = "direct".into();
         }
         if steps.len().is_multiple_of(2) {

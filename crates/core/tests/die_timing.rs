@@ -8,7 +8,7 @@
 use ftlab_conformance as common;
 
 use common::{checked, settings};
-use ftlab_core::device::Device;
+use ftlab_core::device::{Device, Turn};
 use ftlab_core::flash::Work;
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::settings::BusOrder;
@@ -96,13 +96,14 @@ impl Bench {
     fn ask(&mut self, (time_ns, op, lpn): Ask) -> u32 {
         let pages = Pages { first: lpn, pages: 1, ..Pages::NONE };
         let id = self.pool.insert(Request::new(1, time_ns, op, 0, 4096, pages));
-        self.device.accept(id, &mut self.pool, &self.ftl);
+        let Bench { device, ftl, work, pool, done } = self;
+        device.accept(id, &mut Turn { now_ns: time_ns, pool, ftl, work, done }, |_| std::iter::empty());
         id
     }
 
     fn issue(&mut self, now_ns: u64) {
         let Bench { device, ftl, work, pool, done } = self;
-        device.issue(now_ns, pool, ftl, work, done);
+        device.issue(&mut Turn { now_ns, pool, ftl, work, done });
     }
 
     /// Lets everything that is due up to `until_ns` happen.

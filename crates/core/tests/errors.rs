@@ -1,5 +1,5 @@
-//! Errors of reads: steps of a read retry against the closed form worked out by hand, what each costs, and what refresh,
-//! saved states and power cuts make of them.
+//! Errors of reads: steps of a read retry against the closed form worked out by hand, what each costs, and what
+//! refresh, saved states and power cuts make of them.
 
 use ftlab_conformance as common;
 

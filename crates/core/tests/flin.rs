@@ -7,7 +7,6 @@ use ftlab_conformance as common;
 use crate::devices;
 use crate::devices::{device, parallel};
 use common::{bursts, checked, pages, settings, shared, small, with_tenants};
-use ftlab_core::flash::parallel::Order;
 use ftlab_core::ftl;
 use ftlab_core::host::settings::Queues;
 use ftlab_core::settings::Settings;
@@ -27,7 +26,7 @@ fn die() -> Settings {
     settings.ftl.kind = "page".into();
     settings.device.queue_depth = u32::MAX;
     settings.device.scheduler = "direct".into();
-    settings.flash.parallel.order = Order::Flin;
+    settings.order.name = "flin".into();
     settings.workload.tenants = By::Stream;
     settings
 }
@@ -56,7 +55,7 @@ fn a_read_goes_before_a_write_that_came_first() {
     let done = [PROGRAM, 2 * PROGRAM + READ, PROGRAM + READ];
     assert_eq!(completions(&die(), trace.clone()), done);
     let mut emission = die();
-    emission.flash.parallel.order = Order::Emission;
+    emission.order.name = "emission".into();
     assert_eq!(completions(&emission, trace), [PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
 }
 
@@ -71,9 +70,9 @@ fn a_write_goes_before_reads_once_it_has_waited_long() {
     assert_eq!(done[1..=100], (1..=100).map(|nth| nth * READ).collect::<Vec<_>>());
 }
 
-/// Four reads of one tenant; alone, none is slowed down. The other tenant's read comes at 1 us. At the tail it would take
-/// 174 / 35 of its time; in front of the second it takes 69 / 35, and the others 105 / 70, 140 / 105 and 175 / 140 of
-/// what they take alone: 1.25 / 1.97 is the greatest ratio of all places.
+/// Four reads of one tenant; alone, none is slowed down. The other tenant's read comes at 1 us. At the tail it would
+/// take 174 / 35 of its time; in front of the second it takes 69 / 35, and the others 105 / 70, 140 / 105 and 175 / 140
+/// of what they take alone: 1.25 / 1.97 is the greatest ratio of all places.
 #[test]
 fn a_read_goes_where_slowdowns_are_most_alike() {
     let mut trace: Vec<Record> = (0..4).map(|lpn| at(0, Op::Read, lpn, 0)).collect();
@@ -81,8 +80,8 @@ fn a_read_goes_where_slowdowns_are_most_alike() {
     assert_eq!(completions(&die(), trace), [READ, 3 * READ, 4 * READ, 5 * READ, 2 * READ]);
 }
 
-/// Programs of one block begin in the order in which they were emitted. Where tenants have blocks of their own, the write
-/// of the second goes in front of the first's second one: 1,400 / 1,050 to 699 / 350 is the greatest ratio.
+/// Programs of one block begin in the order in which they were emitted. Where tenants have blocks of their own, the
+/// write of the second goes in front of the first's second one: 1,400 / 1,050 to 699 / 350 is the greatest ratio.
 #[test]
 fn writes_pass_each_other_in_blocks_of_their_own() {
     let mut trace: Vec<Record> = (0..3).map(|lpn| at(0, Op::Write, lpn, 0)).collect();
@@ -98,8 +97,8 @@ fn writes_pass_each_other_in_blocks_of_their_own() {
 #[test]
 fn who_reads_little_goes_first() {
     let mut settings = die();
-    settings.flash.fairness.epoch_ns = 1000 * US;
-    settings.flash.fairness.read_bytes = 2 * 4096;
+    settings.order.own.flin.epoch_ns = 1000 * US;
+    settings.order.own.flin.read_bytes = 2 * 4096;
     let mut trace: Vec<Record> = (0..10).map(|lpn| at(0, Op::Read, lpn, 0)).collect();
     trace.push(at(500 * US, Op::Read, 10, 1));
     trace.extend((0..4).map(|lpn| at(1000 * US, Op::Read, lpn, 0)));
@@ -107,7 +106,7 @@ fn who_reads_little_goes_first() {
     let rows = checked(&settings, trace).1;
     assert_eq!(order(&rows)[11..], [0, 1, 1, 1, 1, 1, 1, 0, 0, 0]);
     // If nobody reads little, the slowdowns decide, and the last of the six do not go in front of all others.
-    settings.flash.fairness.read_bytes = 0;
+    settings.order.own.flin.read_bytes = 0;
     let trace = rows.iter().map(|row| at(row.arrival_ns, Op::Read, 1, row.stream)).collect();
     assert_ne!(order(&checked(&settings, trace).1)[11..], [0, 1, 1, 1, 1, 1, 1, 0, 0, 0]);
 }
@@ -133,7 +132,7 @@ fn one_tenant_is_none() {
         let mut settings = small(kind, 4);
         settings.device.scheduler = "direct".into();
         settings.device.queue_depth = 64;
-        settings.flash.parallel.order = Order::Flin;
+        settings.order.name = "flin".into();
         let load = bursts(3, 800, settings.user_pages());
         let expected = checked(&settings, load.clone()).1;
         settings.workload.tenants = By::Stream;
@@ -144,7 +143,7 @@ fn one_tenant_is_none() {
         }
         let reads: Vec<Record> = load.into_iter().map(|record| Record { op: Op::Read, ..record }).collect();
         let ordered = checked(&settings, reads.clone()).1;
-        settings.flash.parallel.order = Order::ReadsFirst;
+        settings.order.name = "reads-first".into();
         assert_eq!(format!("{:?}", checked(&settings, reads).1), format!("{ordered:?}"), "{kind}");
     }
 }
@@ -152,8 +151,8 @@ fn one_tenant_is_none() {
 proptest! {
     #![proptest_config(devices::cases(192, "tests/properties.regressions"))]
 
-    /// Whatever the options: every request completes, every invariant of check mode holds, and a second run gives the same
-    /// completions.
+    /// Whatever the options: every request completes, every invariant of check mode holds, and a second run gives the
+    /// same completions.
     #[test]
     fn every_request_completes(
         settings in device(),
@@ -165,11 +164,11 @@ proptest! {
         let mut all = settings;
         (all.flash.dies_per_chip, all.flash.planes_per_die) = (dies, planes);
         all.flash.parallel = options;
-        all.flash.parallel.order = Order::Flin;
+        all.order.name = "flin".into();
         (all.flash.transfer_ps, all.device.queue_depth) = (transfer * 10_000, depth);
-        (all.device.scheduler, all.flash.fairness.epoch_ns) = ("direct".into(), epoch_us * US);
+        (all.device.scheduler, all.order.own.flin.epoch_ns) = ("direct".into(), epoch_us * US);
         if thresholds {
-            (all.flash.fairness.read_bytes, all.flash.fairness.write_bytes) = (16 << 10, 16 << 10);
+            (all.order.own.flin.read_bytes, all.order.own.flin.write_bytes) = (16 << 10, 16 << 10);
         }
         if apart {
             all.ftl.placement = Some("stream".into());
@@ -181,7 +180,7 @@ proptest! {
         while ftl::check(&all).is_err() && all.flash.blocks_per_plane < 120 {
             all.flash.blocks_per_plane += 1;
         }
-        prop_assume!(ftl::check(&all).is_ok() && ftlab_core::device::sched::check(&all).is_ok());
+        prop_assume!(ftl::check(&all).is_ok() && ftlab_core::device::check::check(&all).is_ok());
         (all.workload.tenants, all.host.queues) = (By::Stream, Queues::PerTenant);
         let page = u64::from(all.ftl.logical_page_bytes);
         let mut time_ns = 0;

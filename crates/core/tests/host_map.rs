@@ -21,8 +21,8 @@ use ftlab_core::{Simulation, ftl};
 const READ: u64 = 35_000;
 const MS: u64 = 1_000_000;
 
-/// Makes a full device of one chip whose host may hold `regions` regions, each of one subregion of `region` pages, after
-/// the first read that asks for it.
+/// Makes a full device of one chip whose host may hold `regions` regions, each of one subregion of `region` pages,
+/// after the first read that asks for it.
 fn device(regions: u64, region: u64) -> Settings {
     let mut settings = settings();
     settings.ftl.mapping_cache_bytes = Some(8);
@@ -72,8 +72,8 @@ fn a_read_with_an_entry_is_not_looked_up() {
     assert!(report.own.is_none_or(|own| !own.contains_key("host_map")));
 }
 
-/// A command that reads entries goes ahead of what is pending: a read that waits for the only place in the device's queue
-/// waits for it too.
+/// A command that reads entries goes ahead of what is pending: a read that waits for the only place in the device's
+/// queue waits for it too.
 #[test]
 fn reading_entries_takes_link_core_and_flash() {
     let mut settings = device(1, 1024);

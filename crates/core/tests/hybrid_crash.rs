@@ -36,7 +36,6 @@ fn dies_side_by_side() {
         let mut settings = tiny(kind);
         (settings.flash.chips_per_channel, settings.flash.planes_per_die) = (1, 2);
         settings.flash.parallel = Parallel {
-            order: ftlab_core::flash::parallel::Order::Emission,
             interleave: true,
             multi_plane: MultiPlane::Free,
             cache_program: true,

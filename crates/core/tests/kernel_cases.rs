@@ -70,8 +70,8 @@ fn mq_deadline_looks_at_expiry_between_batches_only() {
     settings.host.sched.own.mq_deadline.fifo_batch = 2;
     let trace = vec![read(0, 100), read(1, 10), read(2, 110), read(3, 120), read(4, 130), read(5, 140)];
     let done = checked(&settings, trace).1;
-    // The second batch begins at 70 us, when read 2 has waited 69 us; at 105 us that one has expired, but the batch goes
-    // on; at 140 us it begins the third.
+    // The second batch begins at 70 us, when read 2 has waited 69 us; at 105 us that one has expired, but the batch
+    // goes on; at 140 us it begins the third.
     assert_eq!(order(&done), [1, 3, 4, 5, 2, 6]);
     let expired: Vec<bool> = done.iter().map(|c| c.expired).collect();
     assert_eq!(expired, [false, true, false, false, false, false]);
@@ -115,8 +115,8 @@ fn own(report: &Report, name: &str) -> Option<f64> {
     report.own.as_ref()?.get("scheduler")?.get(name).copied()?
 }
 
-/// Returns reads and writes that arrive together, 500 of each, which take 192.5 ms, and a burst of writes at 300 ms, all
-/// at once in a device without a limit.
+/// Returns reads and writes that arrive together, 500 of each, which take 192.5 ms, and a burst of writes at 300 ms,
+/// all at once in a device without a limit.
 fn flood(name: &str) -> (Report, Vec<Completion>) {
     let mut settings = with(name);
     settings.host.queue_depth = u32::MAX;

@@ -32,9 +32,9 @@ fn littles_law() {
     assert_eq!(report.latency.all.count, 2000);
 }
 
-/// More mapping cache does not cost more flash time on one and the same order of requests, but for collections that take
-/// other victims. Regression: translation pages that waited in the page buffer of a word line were read for nothing, so
-/// that a cache smaller than that buffer was best.
+/// More mapping cache does not cost more flash time on one and the same order of requests, but for collections that
+/// take other victims. Regression: translation pages that waited in the page buffer of a word line were read for
+/// nothing, so that a cache smaller than that buffer was best.
 #[test]
 fn more_mapping_cache_costs_no_more_flash_time() {
     for kind in common::demand_cached() {

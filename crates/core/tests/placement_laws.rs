@@ -100,8 +100,8 @@ fn cold_blocks(ftl: &Ftl, user: u32, b: u32) -> usize {
     blocks.len()
 }
 
-/// Uniform writes to hot and to cold data in fronts of their own: the total is that of two devices, each with the blocks
-/// that its data ended up with.
+/// Uniform writes to hot and to cold data in fronts of their own: the total is that of two devices, each with the
+/// blocks that its data ended up with.
 #[test]
 fn two_regions_are_two_devices() {
     placement::register::<Fifth>("fifth");
@@ -139,8 +139,8 @@ fn two_regions_are_two_devices() {
     }
 }
 
-/// Two regions that are each overwritten in order, one three times as fast as the other, lose nothing in fronts of their
-/// own; in one front each block holds data of both, and pages must be copied.
+/// Two regions that are each overwritten in order, one three times as fast as the other, lose nothing in fronts of
+/// their own; in one front each block holds data of both, and pages must be copied.
 #[test]
 fn regions_overwritten_in_order() {
     placement::register::<Fifth>("fifth-in-order");

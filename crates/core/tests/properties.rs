@@ -69,7 +69,7 @@ proptest! {
         settings.device.sched.max_passed = max_passed;
         // Piq and vios need static allocation.
         settings.device.scheduler = device_scheduler.into();
-        if ftlab_core::device::sched::check(&settings).is_err() {
+        if ftlab_core::device::check::check(&settings).is_err() {
             settings.device.scheduler = "noop".into();
         }
         if settings.allocates_by_speed() {

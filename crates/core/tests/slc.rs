@@ -3,11 +3,11 @@
 use ftlab_conformance as common;
 
 use common::{checked, pages, settings};
-use ftlab_core::config::SlcSize;
 use ftlab_core::flash::Cause;
 use ftlab_core::flash::settings::{Cell, Programming};
 use ftlab_core::ftl::check;
 use ftlab_core::ftl::settings::SlcFull;
+use ftlab_core::ftl::slc_size::SlcSize;
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
 use ftlab_core::workload::{Op, Record};
@@ -55,7 +55,8 @@ fn run(settings: &Settings, trace: Vec<Record>) -> (Report, Vec<u64>) {
     (report, ends)
 }
 
-/// Page by page, a write takes the program time of its step: that of the cache until it is full, then that of the cells.
+/// Page by page, a write takes the program time of its step: that of the cache until it is full, then that of the
+/// cells.
 #[test]
 fn a_full_cache_is_passed_by() {
     let mut settings = tlc(Programming::Page, 5);
@@ -103,8 +104,8 @@ fn folded_pages_share_a_word_line() {
     assert_eq!(report.flash.programs[Cause::Host], 13);
 }
 
-/// A dynamic cache takes all erased blocks but the reserve. Then each block that is folded, four pages of twelve, leaves
-/// eight pages for what passes the cache by. The fill takes the sum of these steps.
+/// A dynamic cache takes all erased blocks but the reserve. Then each block that is folded, four pages of twelve,
+/// leaves eight pages for what passes the cache by. The fill takes the sum of these steps.
 #[test]
 fn a_dynamic_cache_gives_its_blocks_back() {
     let mut settings = tlc(Programming::Page, 1);

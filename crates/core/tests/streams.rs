@@ -138,9 +138,9 @@ fn a_request_has_128_bytes() {
     assert_eq!(size_of::<Request>(), 128);
 }
 
-/// Two tenants overwrite their halves of the pages in order, one three times as fast. Each in blocks of its own, a block
-/// is invalid as a whole when it is collected; together, the slower one's pages are copied. So it is with a write buffer,
-/// whatever the order in which pages leave it.
+/// Two tenants overwrite their halves of the pages in order, one three times as fast. Each in blocks of its own, a
+/// block is invalid as a whole when it is collected; together, the slower one's pages are copied. So it is with a write
+/// buffer, whatever the order in which pages leave it.
 #[test]
 fn streams_that_overwrite_their_ranges_in_order_cost_nothing_if_apart() {
     let mut settings = small("page", 1);

@@ -1,5 +1,5 @@
-//! Power cuts of superblocks: the chips of one have come to different pages when the power is cut, and some of its blocks
-//! have been erased while others have not.
+//! Power cuts of superblocks: the chips of one have come to different pages when the power is cut, and some of its
+//! blocks have been erased while others have not.
 
 use ftlab_conformance as common;
 
@@ -59,8 +59,8 @@ fn empty_victims() {
     }
 }
 
-/// Copies and data of the host go to separate superblocks, and all chips of a superblock collect together while they are
-/// idle.
+/// Copies and data of the host go to separate superblocks, and all chips of a superblock collect together while they
+/// are idle.
 #[test]
 fn fronts_and_background_collection() {
     for (seed, kind) in (0..).zip(["page", "dftl"]) {

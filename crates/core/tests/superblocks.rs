@@ -1,4 +1,5 @@
-//! Superblocks (`ftl.reclaim_unit`): what is filled and collected together is the blocks of one number on several chips.
+//! Superblocks (`ftl.reclaim_unit`): what is filled and collected together is the blocks of one number on several
+//! chips.
 
 use ftlab_conformance as common;
 
@@ -70,8 +71,8 @@ fn pages_go_round_the_chips() {
     assert_eq!(work.counts().programs.total(), u64::from(4 * user), "in order, nothing is copied");
 }
 
-/// Every program lies on its LUN and follows the one before it in its block, for superblocks on two of six chips; copies
-/// are read before they are programmed, and an erase waits for all of them.
+/// Every program lies on its LUN and follows the one before it in its block, for superblocks on two of six chips;
+/// copies are read before they are programmed, and an erase waits for all of them.
 #[test]
 fn copies_cross_chips_in_order() {
     let mut settings = device(6, Some(2));
@@ -140,8 +141,8 @@ fn greedy_meets_its_closed_form() {
     }
 }
 
-/// Two streams that each overwrite their half in order, in superblocks of their own: nothing is ever copied. In one open
-/// superblock they share, data is copied.
+/// Two streams that each overwrite their half in order, in superblocks of their own: nothing is ever copied. In one
+/// open superblock they share, data is copied.
 #[test]
 fn two_streams_in_order_copy_nothing() {
     let run = |placement: &str| {

@@ -55,7 +55,8 @@ fn one_stream_is_none() {
     }
 }
 
-/// Regression: pages that were read ahead counted as the first stream's, and were in no figure where it sent no request.
+/// Regression: pages that were read ahead counted as the first stream's, and were in no figure where it sent no
+/// request.
 #[test]
 fn pages_read_ahead_are_those_of_the_stream_that_reads_on() {
     let mut settings = small("page", 4);

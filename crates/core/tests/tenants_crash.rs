@@ -1,5 +1,5 @@
-//! Tenants with queues of their own, whose flash operations FLIN orders: power cuts lose nothing durable, and a run from a
-//! saved state equals the run that preconditions itself.
+//! Tenants with queues of their own, whose flash operations FLIN orders: power cuts lose nothing durable, and a run
+//! from a saved state equals the run that preconditions itself.
 
 use ftlab_conformance as common;
 
@@ -7,7 +7,7 @@ use crate::devices;
 use crate::devices::{device, parallel};
 use common::{arbiters, buffered, hybrids, page_mapped_both_ways, tiny};
 use ftlab_core::device::buffer::settings::Settings as Buffer;
-use ftlab_core::flash::parallel::{MultiPlane, Order, Parallel, Suspend};
+use ftlab_core::flash::parallel::{MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::ftl::{check, keeps_trims};
 use ftlab_core::host::settings::Queues;
@@ -40,10 +40,10 @@ impl Source for OfTenants {
 fn tenants(settings: &mut Settings, arbiter: &str) {
     (settings.workload.tenants, settings.host.queues) = (By::Stream, Queues::PerTenant);
     (settings.host.arbiter, settings.device.scheduler) = (arbiter.into(), "direct".into());
-    settings.flash.parallel.order = Order::Flin;
+    settings.order.name = "flin".into();
     // Short enough for tenants that send much and others that send little.
-    settings.flash.fairness.epoch_ns = 2_000_000;
-    (settings.flash.fairness.read_bytes, settings.flash.fairness.write_bytes) = (8 << 10, 8 << 10);
+    settings.order.own.flin.epoch_ns = 2_000_000;
+    (settings.order.own.flin.read_bytes, settings.order.own.flin.write_bytes) = (8 << 10, 8 << 10);
     settings.device.queue_depth = 16;
     settings.ftl.power_safe = true;
     while (check(settings).is_err() || !keeps_trims(settings)) && settings.flash.blocks_per_plane < 120 {
@@ -104,8 +104,8 @@ fn what_was_durable_is_there_in_hybrid_ftls() {
     }
 }
 
-/// Copies of a collection once passed a program that waited for its mapping. A cut then left them in a block that was not
-/// the one programmed last, and recovery, which undoes only that one, found no erased block.
+/// Copies of a collection once passed a program that waited for its mapping. A cut then left them in a block that was
+/// not the one programmed last, and recovery, which undoes only that one, found no erased block.
 #[test]
 fn copies_keep_their_place_among_programs() {
     for seed in 0..3 {
@@ -178,7 +178,7 @@ fn tenants_go_on_from_a_saved_state() {
             let loaded = Prepared::load(&settings, &Identity::default(), &mut &bytes[..], check);
             assert_eq!(expected, run(&settings, loaded.expect("a sound state")), "{kind}");
         }
-        settings.flash.parallel.order = Order::Emission;
+        settings.order.name = "emission".into();
         let loaded = Prepared::load(&settings, &Identity::default(), &mut &bytes[..], true);
         assert_ne!(
             expected,

@@ -97,8 +97,8 @@ fn it_levels_translation_blocks_with_the_data() {
             println!("{what}: spread {} -> {}", spread(&without), spread(&with));
             assert!(spread(&without) > 100, "{what}: {:?}", without.wear);
             if kind == "leaftl" {
-                // Its map is written seldom enough that the block that is open for it stays open for most of the run, and
-                // an open block is not moved.
+                // Its map is written seldom enough that the block that is open for it stays open for most of the run,
+                // and an open block is not moved.
                 assert!(spread(&with) < spread(&without), "{what}: {:?}", with.wear);
                 continue;
             }

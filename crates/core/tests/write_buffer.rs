@@ -295,8 +295,8 @@ fn sixteen_streams_are_told_apart() {
     }
 }
 
-/// Regression: a batch loads its mappings when its first request issues. Where the buffer answered that request, or a part
-/// of it, nobody loaded them, and each of the others missed by itself.
+/// Regression: a batch loads its mappings when its first request issues. Where the buffer answered that request, or a
+/// part of it, nobody loaded them, and each of the others missed by itself.
 #[test]
 fn a_batch_whose_first_read_is_buffered_still_loads_its_mappings_at_once() {
     for first in [1, 2] {

@@ -152,8 +152,8 @@ section! {
         /// Keep a tree over logical pages that finds the dirty pages of all files (Shim et al., TC 2014), and count its
         /// memory; flush_policy block always keeps it.
         global_tree: bool = "host.global_tree", "false";
-        /// Host time of each operation of a client; auto: 10us for one that goes through the page cache, and nothing for
-        /// one that goes past it, so that a job keeps the depth that it asks for.
+        /// Host time of each operation of a client; auto: 10us for one that goes through the page cache, and nothing
+        /// for one that goes past it, so that a job keeps the depth that it asks for.
         operation_ns: Option<u64> = "host.operation_time", ANY_TIME or "auto", "auto";
         /// Host time of each byte copied to or from the page cache.
         copy_ps: u64 = "host.copy_time", PER_BYTE, "1ns";

@@ -174,7 +174,7 @@ fn generators_must_be_possible() {
     let mixed = refused(&[
         base.clone(),
         ("workload.synthetic.region", Value::Bytes(8192)),
-        ("workload.synthetic.write_sizes", Value::SizeMix(mix)),
+        ("workload.synthetic.write_sizes", Value::Form(mix.to_string())),
     ]);
     assert!(
         mixed.starts_with(

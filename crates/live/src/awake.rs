@@ -193,8 +193,8 @@ impl Awake {
 mod tests {
     use super::*;
 
-    /// Where threads wait more than a tenth of the time, sleep is tried; it is kept for a while if they then wait half as
-    /// long, and tried ever less often if they do not.
+    /// Where threads wait more than a tenth of the time, sleep is tried; it is kept for a while if they then wait half
+    /// as long, and tried ever less often if they do not.
     #[test]
     fn sleep_is_tried_and_kept_if_it_helps() {
         let awake = Awake::new(Wait::Auto);

@@ -2,7 +2,8 @@
 //!
 //! `stats` asks for the result up to now; `flush` is answered when everything written is durable; `trim-all` trims all
 //! user data; `cut [OPS [SEED]]` cuts the power, now or in the OPS-th program or erase from now; `stop` stops the
-//! device; [`crate::orders`] has further commands. An answer is an object, with `error` in it if the command was refused.
+//! device; [`crate::orders`] has further commands. An answer is an object, with `error` in it if the command was
+//! refused.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;

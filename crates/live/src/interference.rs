@@ -45,8 +45,8 @@ impl Waited {
     }
 }
 
-/// Returns the time that a thread waited for a processor, from the text of its `schedstat`: time on a processor, time in
-/// which it waited for one, both ns, and the number of its turns.
+/// Returns the time that a thread waited for a processor, from the text of its `schedstat`: time on a processor, time
+/// in which it waited for one, both ns, and the number of its turns.
 fn wait_ns(schedstat: &str) -> Option<u64> {
     let numbers: Vec<&str> = schedstat.split_whitespace().collect();
     let [_, wait, _] = numbers[..] else { return None };

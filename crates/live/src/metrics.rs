@@ -278,7 +278,7 @@ pub fn serve(shared: &Shared, stream: &TcpStream) -> std::io::Result<()> {
         open |= wants_open_metrics(&line);
     }
     let text = || Scrape::of(shared).text().expect("a text takes everything");
-    // A query after the path asks for nothing that there is, as with Prometheus' own exporters.
+    // A query after the path is ignored, as Prometheus' own exporters do.
     let words = asked.split(' ').map(|word| word.split('?').next().unwrap_or_default());
     let (status, kind, body) = match words.collect::<Vec<_>>()[..] {
         ["GET" | "HEAD", "/metrics", _] if open => ("200 OK", OPEN_METRICS, text()),

@@ -184,9 +184,10 @@ impl LiveServer {
     /// Prepares the device of a configuration and starts to serve it. `nbd`: the addresses for NBD clients; `fuse`: a
     /// directory in which the device appears as a file; `media`: the file with its flash; `control`: the control
     /// socket; `metrics`: a loopback address for Prometheus; `speed`: simulated time divided by wall time, `None` if
-    /// requests complete immediately; `preconditioning`: the same as for `run`; `streams`: how many streams clients can choose by the
-    /// name of their export; `trace_pids`: whether the latencies of each program that asks are kept; `rotate`: bytes after
-    /// which the recording goes on in the next numbered file; `wait`: how threads wait (`auto`, `awake`, `sleep`).
+    /// requests complete immediately; `preconditioning`: the same as for `run`; `streams`: how many streams clients can
+    /// choose by the name of their export; `trace_pids`: whether the latencies of each program that asks are kept;
+    /// `rotate`: bytes after which the recording goes on in the next numbered file; `wait`: how threads wait (`auto`,
+    /// `awake`, `sleep`).
     #[new]
     #[pyo3(signature = (
         config, nbd, *, fuse=None, media=None, control=None, metrics=None, speed=Some(1.0), read_only=false,

@@ -69,13 +69,14 @@ impl RunResult {
 
 /// Runs a configuration; the GIL is released meanwhile.
 ///
-/// `chunks` is a function that returns an iterator of `(ts_ns, op, offset, size, flags)` buffers, and perhaps a further one
-/// of streams; it is called once for each pass over the caller's rows. `requests_csv` is the per-request file, and `timeline` the file of the timeline,
-/// which covers `timeline_window`, or a limited number of events. `collect` keeps the per-request columns; `check`
-/// verifies every invariant after every operation. `progress(requests)` is called about every 50 ms, and stops the run
-/// by returning `False`; `preconditioning(pages, rounds, waf)` is called in the same way before time 0. `save_state` is
-/// the file for the device's state at time 0. The file `load_state`, or the device in memory `device`, takes the place
-/// of preconditioning. With `only`, the tenant of this name runs alone: the others send nothing.
+/// `chunks` is a function that returns an iterator of `(ts_ns, op, offset, size, flags)` buffers, and perhaps a further
+/// one of streams; it is called once for each pass over the caller's rows. `requests_csv` is the per-request file, and
+/// `timeline` the file of the timeline, which covers `timeline_window`, or a limited number of events. `collect` keeps
+/// the per-request columns; `check` verifies every invariant after every operation. `progress(requests)` is called
+/// about every 50 ms, and stops the run by returning `False`; `preconditioning(pages, rounds, waf)` is called in the
+/// same way before time 0. `save_state` is the file for the device's state at time 0. The file `load_state`, or the
+/// device in memory `device`, takes the place of preconditioning. With `only`, the tenant of this name runs alone: the
+/// others send nothing.
 #[pyfunction]
 #[pyo3(signature = (
     config, *, chunks=None, requests_csv=None, timeline=None, timeline_window=None, collect=false, check=false,

@@ -267,8 +267,8 @@ impl Simulation {
     }
 
     /// Submits rows of the columns op (uint8: 0 R, 1 W, 2 T, 3 F), offset, size and, if present, at_ns, fua (uint8)
-    /// and stream; returns the numbers of the first and the last request. If a row is refused, the message names it, and
-    /// the rows before it have been submitted.
+    /// and stream; returns the numbers of the first and the last request. If a row is refused, the message names it,
+    /// and the rows before it have been submitted.
     fn submit_columns(&self, py: Python<'_>, columns: &Bound<'_, PyDict>) -> PyResult<(u64, u64)> {
         let need = |name: &str| Fault::User(format!("no column {name}; op, offset and size are needed"));
         let op: Vec<u8> = column(columns, "op")?.ok_or_else(|| need("op"))?;

@@ -8,9 +8,9 @@ type Key = (Op, u16, u64, u64);
 
 /// Remembers the requests kept within the window.
 ///
-/// A request is a repeat if the last kept request with the same op, stream, offset and size has a recorded stamp that is at
-/// most the window away from its own, in either direction. Requests are forgotten once the latest stamp seen is later
-/// than theirs by more than the window.
+/// A request is a repeat if the last kept request with the same op, stream, offset and size has a recorded stamp that
+/// is at most the window away from its own, in either direction. Requests are forgotten once the latest stamp seen is
+/// later than theirs by more than the window.
 pub(crate) struct Dedup {
     window_ns: u64,
     latest_ns: u64,

@@ -27,8 +27,8 @@ pub(crate) fn trim(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Comma-separated fields, without the blanks around them. Any of them may be in quotation marks, as pyarrow, base R and
-/// Python's csv module write them; a mark within such a field stays doubled.
+/// Comma-separated fields, without the blanks around them. Any of them may be in quotation marks, as pyarrow, base R
+/// and Python's csv module write them; a mark within such a field stays doubled.
 pub(crate) struct Commas<'a>(Option<&'a [u8]>);
 
 impl<'a> Commas<'a> {

@@ -1,5 +1,5 @@
-//! A trace in several files: numbered ones, as a recording with `--rotate` leaves them, with a `*` in the name that stands
-//! for the numbers; or the Parquet files of a folder, as Spark, polars and pyarrow write them.
+//! A trace in several files: numbered ones, as a recording with `--rotate` leaves them, with a `*` in the name that
+//! stands for the numbers; or the Parquet files of a folder, as Spark, polars and pyarrow write them.
 
 use crate::opened::{decompressed, input_error, reason};
 use ftlab_core::workload::SourceError;
@@ -8,8 +8,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::vec::IntoIter;
 
-/// Returns the files of a trace, in order: those that a `*` in its name stands for, the Parquet files in a folder, or the
-/// one of this name.
+/// Returns the files of a trace, in order: those that a `*` in its name stands for, the Parquet files in a folder, or
+/// the one of this name.
 ///
 /// # Errors
 /// If no file has such a name, or a numbered one between two others is missing.

@@ -184,8 +184,8 @@ pub(crate) trait Parser: Default + Send {
     /// Parses a line that is not blank; if the line names a device, `devices` gives the request its place.
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble>;
 
-    /// Whether a line that parses has what no line of another layout has, so that it may be recognised by it; a line that
-    /// can tell neither way passes.
+    /// Whether a line that parses has what no line of another layout has, so that it may be recognised by it; a line
+    /// that can tell neither way passes.
     fn shows(&self, _line: &[u8]) -> bool {
         true
     }

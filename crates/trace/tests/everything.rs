@@ -395,8 +395,8 @@ fn cut_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), Str
     }
 }
 
-/// Cuts the power of a device drawn from all keys, with those that matter to cuts drawn more often: what a page buffer, a
-/// write buffer and blocks that wear out hold back, and what is moved meanwhile. Returns whether it could be cut.
+/// Cuts the power of a device drawn from all keys, with those that matter to cuts drawn more often: what a page buffer,
+/// a write buffer and blocks that wear out hold back, and what is moved meanwhile. Returns whether it could be cut.
 fn cut_device(number: u64, keys: &[Key]) -> Result<bool, String> {
     let mut draw = Draw::seed_from_u64(!number);
     let mut grown = grown(&mut draw, keys);
@@ -493,8 +493,8 @@ fn everything_with_everything() {
     campaign("everything", 300, HANGS, |number, folder| judge(number, &keys, folder));
 }
 
-/// Regression: only fixed devices and those of one crate were cut, and not one wore out below protected RAM. `make crash`
-/// has the long form.
+/// Regression: only fixed devices and those of one crate were cut, and not one wore out below protected RAM. `make
+/// crash` has the long form.
 #[test]
 fn power_cuts_of_any_device() {
     let keys = keys();

@@ -212,8 +212,8 @@ fn blkparse_completes_flushes_as_writes_of_nothing() {
     assert!(summary.dropped.is_empty(), "{:?}", summary.dropped);
 }
 
-/// Regression: byte offsets, which libCacheSim's converters write, were taken for sectors without a doubt, and the doubt
-/// about a trace of reads alone came where no operations are recorded.
+/// Regression: byte offsets, which libCacheSim's converters write, were taken for sectors without a doubt, and the
+/// doubt about a trace of reads alone came where no operations are recorded.
 #[test]
 fn objects_may_be_byte_offsets() {
     let folder = Folder::new();

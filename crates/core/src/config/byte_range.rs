@@ -1,5 +1,6 @@
 //! A range of addresses.
 
+use super::form::{Bytes, Form, Formed, Misfit};
 use super::units::BYTES;
 use std::fmt;
 
@@ -12,15 +13,19 @@ pub struct ByteRange {
     pub to: u64,
 }
 
-impl ByteRange {
-    /// Reads a range; `bytes` reads an address. `None`: it is not a range, or it is empty.
-    ///
-    /// # Errors
-    /// Those of `bytes`.
-    pub fn parse<E>(text: &str, bytes: impl Fn(&str) -> Result<u64, E>) -> Result<Option<ByteRange>, E> {
-        let Some((from, to)) = text.split_once("..") else { return Ok(None) };
-        let range = ByteRange { from: bytes(from.trim())?, to: bytes(to.trim())? };
-        Ok((range.from < range.to).then_some(range))
+impl Formed for ByteRange {
+    const FORM: Form = Form {
+        takes: "a range such as \"0B..4GiB\"",
+        parts: "`from..to`,",
+        pattern: "^[^.]+(\\.[0-9]+)?[^.]*\\.\\.[^.]+(\\.[0-9]+)?[^.]*$",
+        canonical: ByteRange::canonical,
+    };
+
+    /// An empty range is none.
+    fn read(text: &str, bytes: &mut Bytes) -> Result<ByteRange, Misfit> {
+        let (from, to) = text.split_once("..").ok_or(None)?;
+        let range = ByteRange { from: bytes(from.trim()).ok_or(None)?, to: bytes(to.trim()).ok_or(None)? };
+        if range.from < range.to { Ok(range) } else { Err(None) }
     }
 }
 

@@ -5,13 +5,13 @@
 //! configuration reference and the resolved configuration in every result.
 
 mod byte_range;
+pub mod form;
 mod ignored;
 pub mod outside;
 mod page_times;
 pub(crate) mod parts;
 pub mod section;
 mod size_mix;
-mod slc_size;
 pub mod units;
 
 pub use crate::{choice, over, section, switch};
@@ -19,8 +19,7 @@ pub use byte_range::ByteRange;
 pub use ignored::Ignored;
 pub use page_times::{ByPageType, MOST_BITS, PageTimes, times};
 pub use section::Section;
-pub use size_mix::{MOST_SIZES, SizeMix};
-pub use slc_size::SlcSize;
+pub use size_mix::SizeMix;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -75,9 +74,10 @@ impl Key {
             Kind::Quantity { unit, .. } => Value::Quantity(quantity(unit), unit),
             Kind::TimePerByte => Value::PicosPerByte(quantity(&PICOS_PER_BYTE)),
             Kind::Percent { .. } => Value::Ppm(quantity(&PPM)),
-            Kind::SizeMix { .. } => Value::SizeMix(SizeMix::single(quantity(&BYTES))),
-            Kind::SlcSize { .. } => Value::SlcSize(SlcSize { fixed: quantity(&BYTES), dynamic: None }),
-            Kind::ByteRange { .. } => Value::ByteRange(ByteRange { from: 0, to: quantity(&BYTES) }),
+            Kind::Form { form, .. } => {
+                let read = (form.canonical)(text, &mut |size| BYTES.parse(size).ok());
+                Value::Form(read.unwrap_or_else(|_| panic!("{}", fault())))
+            }
             Kind::Path | Kind::Choice(_) => Value::Text(text.to_owned()),
         })
     }
@@ -151,21 +151,13 @@ pub enum Kind {
         /// Largest share, ppm.
         max_ppm: u64,
     },
-    /// Sizes with weights, "4KiB/60:64KiB/40"; see [`SizeMix`].
-    SizeMix {
+    /// A value in a form that the key's part declares, made of sizes: "4KiB/60:64KiB/40", "0B..4GiB", "6GiB+dynamic".
+    Form {
+        /// The form.
+        form: &'static form::Form,
         /// Smallest size, bytes.
         min: u64,
         /// Largest size, bytes.
-        max: u64,
-    },
-    /// The size of an SLC cache, "6GiB+dynamic"; see [`SlcSize`].
-    SlcSize {
-        /// Largest size of each part, bytes.
-        max: u64,
-    },
-    /// A range of addresses, "0B..4GiB"; see [`ByteRange`].
-    ByteRange {
-        /// The largest address, bytes.
         max: u64,
     },
     /// A file's path.
@@ -220,12 +212,8 @@ pub enum Value {
     PicosPerByte(u64),
     /// A value of [`Kind::Percent`], in parts per million.
     Ppm(u64),
-    /// A value of [`Kind::SizeMix`].
-    SizeMix(SizeMix),
-    /// A value of [`Kind::SlcSize`].
-    SlcSize(SlcSize),
-    /// A value of [`Kind::ByteRange`].
-    ByteRange(ByteRange),
+    /// A value of [`Kind::Form`], as results state it.
+    Form(String),
     /// A value of [`Kind::Path`] or [`Kind::Choice`].
     Text(String),
     /// One of the words that the key accepts.

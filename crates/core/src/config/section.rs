@@ -22,7 +22,7 @@
 //! - `not in state` at the end: the state of the flash at time 0 does not depend on the key.
 
 use super::units::NANOS;
-use super::{ByPageType, ByteRange, Choice, Key, Kind, SizeMix, SlcSize, Value, Values};
+use super::{ByPageType, ByteRange, Choice, Key, Kind, SizeMix, Value, Values};
 
 /// A section of a configuration: a struct whose fields have keys.
 pub trait Section: Sized {
@@ -127,15 +127,20 @@ impl Field for u32 {
     }
 }
 
-impl Field for SizeMix {
-    fn of(value: Option<&Value>) -> Option<SizeMix> {
-        match value? {
-            Value::SizeMix(mix) => Some(mix.clone()),
-            Value::Bytes(bytes) => Some(SizeMix::single(*bytes)),
-            _ => None,
-        }
-    }
+/// Implements [`Field`] for types whose values are written in a form of their own.
+#[macro_export]
+macro_rules! formed {
+    ($($type:ty),*) => {
+        $(impl $crate::config::section::Field for $type {
+            fn of(value: Option<&$crate::config::Value>) -> Option<$type> {
+                let $crate::config::Value::Form(text) = value? else { return None };
+                $crate::config::form::Formed::of_text(text)
+            }
+        })*
+    };
 }
+
+formed!(SizeMix, ByteRange);
 
 /// Implements [`Field`] for types whose values a variant of [`Value`] holds as they are.
 macro_rules! held {
@@ -149,7 +154,7 @@ macro_rules! held {
     };
 }
 
-held!(Number as f64, Text as String, ByPageType as ByPageType, SlcSize as SlcSize, ByteRange as ByteRange);
+held!(Number as f64, Text as String, ByPageType as ByPageType);
 
 /// An optional field is `None` if the key is absent or holds one of its words.
 impl<T: Field> Field for Option<T> {

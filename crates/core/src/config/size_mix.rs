@@ -1,10 +1,11 @@
 //! Request sizes with their weights, in the style of fio's `bssplit`.
 
+use super::form::{Bytes, Form, Formed, Misfit};
 use super::units::BYTES;
 use std::fmt;
 
 /// The largest number of sizes in a mix.
-pub const MOST_SIZES: usize = 64;
+const MOST_SIZES: usize = 64;
 
 /// Sizes and how often each is drawn: "4KiB/60:64KiB/40". Weights are relative to their sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,38 @@ impl SizeMix {
     pub fn range(&self) -> (u64, u64) {
         let sizes = || self.parts.iter().map(|part| part.0);
         (sizes().min().expect("not empty"), sizes().max().expect("not empty"))
+    }
+}
+
+impl Formed for SizeMix {
+    const FORM: Form = Form {
+        takes: "sizes with weights such as \"4KiB/60:64KiB/40\"",
+        parts: "`size/weight:size/weight:...`, sizes",
+        pattern: "^[^/:]+(/[0-9]+)?(:[^/:]+/[0-9]+)*$",
+        canonical: SizeMix::canonical,
+    };
+
+    fn read(text: &str, bytes: &mut Bytes) -> Result<SizeMix, Misfit> {
+        let mut parts = Vec::new();
+        for part in text.split(':') {
+            let (size, weight) = match part.trim().split_once('/') {
+                Some((size, weight)) => (size.trim(), weight.trim().parse::<u32>().ok().filter(|n| *n > 0)),
+                None if text.contains(':') => (part.trim(), None),
+                None => (part.trim(), Some(1)),
+            };
+            let bytes = bytes(size).ok_or(None)?;
+            let Some(weight) = weight else {
+                let part: String = part.trim().chars().take(40).collect();
+                return Err(Some(format!(
+                    "{part} needs a weight, a whole number from 1: \"4KiB/60:64KiB/40\""
+                )));
+            };
+            parts.push((bytes, weight));
+        }
+        if parts.len() > MOST_SIZES {
+            return Err(Some(format!("{} sizes; at most {MOST_SIZES} are taken", parts.len())));
+        }
+        Ok(SizeMix::new(parts))
     }
 }
 

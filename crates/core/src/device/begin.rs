@@ -1,128 +1,204 @@
-//! What happens when a request issues: its pages go through the FTL, whose steps start on the chips.
+//! How requests come into the device, and what happens when they issue: their pages go through the FTL, whose steps
+//! start on the chips.
 
-use super::{Device, commands, sched};
-use crate::flash::moves::Move;
-use crate::flash::{Cause, Work};
+use super::array::Array;
+use super::entries::{Entries, carried};
+use super::queue::Waiting;
+use super::row::{Ends, Queue, Row};
+use super::turn::Turn;
+use super::watch::{Issue, Ram};
+use super::{COMMAND, Device, sched};
+use crate::flash::Cause;
 use crate::ftl::Running;
-use crate::request::{Entry, HostSide, Mark, Pages, Pool, Request};
-use crate::util::NONE;
+use crate::request::{Entry, Mark, Pages, Request};
 use crate::workload::Op;
 
+/// The queue behind the row, with the chips that requests wait for.
+struct Behind<'a>(&'a mut Waiting, &'a Array);
+
+impl Queue for Behind<'_> {
+    #[inline(never)] // `Waiting::accept` is long
+    fn join(&mut self, id: u32, turn: &mut Turn<impl Running>) -> bool {
+        let Behind(waiting, array) = self;
+        let waits = waiting.sched.waits(array);
+        waiting.accept(id, turn.pool, array, turn.ftl);
+        !waits
+    }
+}
+
 impl Device {
-    /// Reports to the tape, the moves and the lookups which pages of a request issue.
+    /// Takes a request from the host: into the queue, or into the row before it. `carried` returns the mapping entries
+    /// that a request carries.
+    #[inline(always)] // called in one place, for every request
+    pub fn accept<E: Iterator<Item = Entry>>(
+        &mut self,
+        id: u32,
+        turn: &mut Turn<impl Running>,
+        carried: impl FnOnce(&Request) -> E,
+    ) {
+        if !self.straight {
+            return self.accept_by_row(id, turn.again(), carried);
+        }
+        self.held += 1;
+        self.waiting.accept(id, turn.pool, &self.array, turn.ftl);
+    }
+
+    #[inline(never)] // keeps the path of all other requests short
+    fn accept_by_row<E: Iterator<Item = Entry>>(
+        &mut self,
+        id: u32,
+        mut turn: Turn<impl Running>,
+        carried: impl FnOnce(&Request) -> E,
+    ) {
+        let request = &mut turn.pool[id];
+        if self.read_only_ns.is_some() && request.op != Op::Read {
+            request.failed = true;
+            turn.done.push(id);
+            return;
+        }
+        if let (Some(entries), true) = (&mut self.entries, request.mark.has_entries()) {
+            entries.take(id, request.pages.pages, carried(request));
+        }
+        self.held += 1;
+        request.task = COMMAND;
+        let (row, mut ends) = self.row_and_ends();
+        row.accept(id, &mut turn, &mut ends);
+    }
+
+    /// Returns the row, and what lies at its ends.
+    #[inline]
+    fn row_and_ends(&mut self) -> (&mut Row, Ends<'_, Behind<'_>>) {
+        let Device { row, waiting, array, held, watch, .. } = self;
+        (row, Ends { queue: Behind(waiting, array), held, watch })
+    }
+
+    /// Whether commands go through a row: then [`Device::go_through`] must follow each [`Device::advance`].
+    pub fn has_stages(&self) -> bool {
+        !self.row.is_empty()
+    }
+
+    /// Returns when the next command is due in the row, or [`crate::clock::NEVER`]; a time in the past stands for now.
+    #[inline]
+    pub fn stages_ns(&self) -> u64 {
+        self.row.next_ns()
+    }
+
+    /// Lets commands that are due go on in the row, if there is one. Returns whether anything can begin because of it.
+    #[inline(always)] // called in one place
+    pub fn go_through(&mut self, turn: &mut Turn<impl Running>) -> bool {
+        let (row, mut ends) = self.row_and_ends();
+        row.advance(turn, &mut ends)
+    }
+
+    /// Whether anything can begin because chips or buses have moved on: a request has ended, a LUN may take more, or
+    /// the device has worked for itself, since this was last asked.
+    pub(super) fn has_changed(&mut self, done: &[u32]) -> bool {
+        let before = std::mem::replace(&mut self.changes, self.array.changes());
+        before != self.changes || !done.is_empty() || self.array.overlaps_steps()
+    }
+
+    /// Forgets the commands in the row, whose power is cut.
+    pub fn forget_commands(&mut self) {
+        self.row.lose();
+    }
+
+    /// Tells the probes which pages of a request issue or, if they are `answered`, are in the write buffer.
     #[cold]
-    fn tell(&mut self, (id, request): (u32, &Request), pages: Pages, now_ns: u64, ftl: &impl Running) {
-        if let Some(tape) = &self.tape {
-            // Padding is not a request of the workload.
-            tape.issue(if request.mark.pad { u64::MAX } else { request.id }, now_ns, request.mark.fua());
-        }
-        if let Some(moves) = &self.moves {
-            moves.note(Move::Issue { request: (!request.mark.pad).then_some(request.id) });
-            if request.op == Op::Read {
-                let entries = self.entries_of(id, request, pages);
-                commands::note_read(moves, (pages, entries), self.buffer.as_deref(), ftl);
-            }
-        }
-        if let Some(lookups) = &mut self.lookups {
-            lookups.request(pages, ftl);
+    fn tell(&mut self, id: u32, pages: Pages, answered: bool, turn: &Turn<impl Running>) {
+        let request = &turn.pool[id];
+        let entries = if answered { &[] } else { carried(&self.entries, id, request, pages) };
+        let buffer = self.row.buffer.as_deref();
+        let issue = Issue { request, pages, entries, buffer, now_ns: turn.now_ns };
+        match answered {
+            true => self.watch.answers(&issue, turn.ftl),
+            false => self.watch.issues(&issue, turn.ftl),
         }
     }
 
-    /// Issues a request: runs it through the FTL, and starts its steps. `APART` says whether more may be done for it.
+    /// Issues a request: runs it through the FTL, and starts its steps. `ATTENDED` says whether more may be done for
+    /// it.
     #[inline(always)] // for every request
-    pub(super) fn begin<const APART: bool>(
-        &mut self,
-        id: u32,
-        now_ns: u64,
-        pool: &mut Pool,
-        ftl: &mut impl Running,
-        work: &mut Work,
-        done: &mut Vec<u32>,
-    ) {
-        work.clear();
-        let attended = APART && self.attended;
+    pub(super) fn begin<const ATTENDED: bool>(&mut self, id: u32, turn: &mut Turn<impl Running>) {
+        turn.work.clear();
+        let attended = ATTENDED && self.attended;
         if attended {
-            work.set_now(now_ns);
-            if pool[id].mark.reads_map() {
-                return self.begin_hand_out(id, now_ns, pool, ftl, work, done);
+            turn.work.set_now(turn.now_ns);
+            if turn.pool[id].mark.reads_map() {
+                return self.begin_hand_out(id, turn);
             }
-            if let Some(part) = self.waiting.sched.part(work) {
-                return self.begin_part((id, part), now_ns, pool, ftl, work, done);
+            if let Some(part) = self.waiting.sched.part(turn.work) {
+                return self.begin_part(id, part, turn);
             }
-            if self.reads_buffer(pool[id].op, pool[id].pages) {
-                return self.begin_rest(id, now_ns, pool, ftl, work, done);
+            if self.reads_buffer(turn.pool[id].op, turn.pool[id].pages) {
+                return self.begin_rest(id, turn);
             }
-            self.tell((id, &pool[id]), pool[id].pages, now_ns, ftl);
-            self.discard(pool[id].op, pool[id].pages, pool[id].mark);
+            let Request { op, pages, mark, .. } = turn.pool[id];
+            self.tell(id, pages, false, turn);
+            self.discard(op, pages, mark, turn.now_ns);
         }
-        let request = &pool[id];
-        self.waiting.leave(request, &self.array, ftl, work);
+        let request = &turn.pool[id];
+        self.waiting.leave(request, &self.array, turn.ftl, turn.work);
         let (op, pages) = (request.op, request.pages);
-        if request.host.prefetch && (op == Op::Read || !ftl.updates_free()) {
-            fetch_for_batch(id, pool, ftl, work);
+        if request.host.prefetch && (op == Op::Read || !turn.ftl.updates_free()) {
+            turn.again().fetch_for_batch(id);
         }
-        let request = &mut pool[id];
+        let request = &turn.pool[id];
         let misses = if request.mark.any() {
-            marked(ftl, op, pages, (request.mark, self.entries_of(id, request, pages)), work)
+            let entries = carried(&self.entries, id, request, pages);
+            let mark = request.mark;
+            turn.again().serve_marked(op, pages, mark, entries)
         } else {
             match op {
-                Op::Read => ftl.read(pages, work),
-                Op::Write => ftl.write(pages, work),
-                Op::Trim | Op::Flush => serve(ftl, op, pages, (Mark::default(), &[]), work),
+                Op::Read => turn.ftl.read(pages, turn.work),
+                Op::Write => turn.ftl.write(pages, turn.work),
+                Op::Trim | Op::Flush => turn.again().serve(op, pages, Mark::default(), &[]),
             }
         };
-        if ftl.is_read_only() {
-            request.failed = self.turned_read_only(now_ns, ftl);
+        let request = &mut turn.pool[id];
+        if turn.ftl.is_read_only() {
+            request.failed = self.turned_read_only(turn.now_ns, turn.ftl);
         }
         request.misses = misses;
         if attended {
-            request.failed |= work.take_failure() && op == Op::Read;
+            request.failed |= turn.work.take_failure() && op == Op::Read;
         }
-        request.device.steps_left = work.steps().len() as u32;
-        if request.device.steps_left == 0 {
-            self.end(id, now_ns, pool, done);
-        } else {
-            self.array.start((id, Some(pages.stream)), work, op == Op::Read, now_ns);
+        self.launch(id, Some(pages.stream), 0, turn);
+    }
+
+    /// Starts the steps of a request that the FTL has decided on, for a stream or for none. Ends the request if there
+    /// are no steps and nothing else `remains` of it: pages that have not issued yet.
+    #[inline(always)] // for every request
+    pub(super) fn launch(&mut self, id: u32, stream: Option<u16>, remains: u32, turn: &mut Turn<impl Sized>) {
+        let request = &mut turn.pool[id];
+        let (steps, op) = (turn.work.steps().len() as u32, request.op);
+        request.device.steps_left = remains + steps;
+        if remains + steps == 0 {
+            self.end(id, turn.now_ns, turn.pool, turn.done);
+        } else if remains == 0 || steps > 0 {
+            self.array.start((id, stream), turn.work, op == Op::Read, turn.now_ns);
         }
     }
 
     /// Issues a request for which more may be done: where tenants are told apart or the host holds entries, charges the
     /// flash's work to its stream, and notes whether mappings were read for it.
     #[inline(never)] // keeps the path of all other requests short
-    pub(super) fn begin_attended(
-        &mut self,
-        id: u32,
-        now_ns: u64,
-        pool: &mut Pool,
-        ftl: &mut impl Running,
-        work: &mut Work,
-        done: &mut Vec<u32>,
-    ) {
-        debug_assert!(self.ledger.as_ref().is_none_or(|ledger| ledger.is_current(work.counts())));
-        let mapped = work.counts().reads[Cause::Map];
-        self.begin::<true>(id, now_ns, pool, ftl, work, done);
+    pub(super) fn begin_attended(&mut self, id: u32, mut turn: Turn<impl Running>) {
+        debug_assert!(self.watch.ledger.as_ref().is_none_or(|ledger| ledger.is_current(turn.work.counts())));
+        let mapped = turn.work.counts().reads[Cause::Map];
+        self.begin::<true>(id, &mut turn);
         if self.noted {
-            let request = &mut pool[id];
-            request.host.fetched |= work.counts().reads[Cause::Map] > mapped;
+            let request = &mut turn.pool[id];
+            request.host.fetched |= turn.work.counts().reads[Cause::Map] > mapped;
             // The entries that the host reads belong to nobody.
-            self.charge((!request.mark.reads_map()).then_some(request.pages.stream), work);
-        }
-    }
-
-    /// Charges the work since the last call to a stream or to nobody, if tenants are told apart.
-    #[inline]
-    pub(super) fn charge(&mut self, stream: Option<u16>, work: &Work) {
-        match (&mut self.ledger, stream) {
-            (None, _) => {}
-            (Some(ledger), None) => ledger.pass(work.counts()),
-            (Some(ledger), Some(stream)) => ledger.charge(stream, work.counts()),
+            let stream = (!request.mark.reads_map()).then_some(request.pages.stream);
+            self.watch.works(stream, turn.work, turn.now_ns);
         }
     }
 
     /// Whether a request is a read some of whose pages are in the write buffer.
     #[cold]
     fn reads_buffer(&self, op: Op, pages: Pages) -> bool {
-        let Some(buffer) = self.buffer.as_ref().filter(|_| op == Op::Read && pages.pages > 0) else {
+        let Some(buffer) = self.row.buffer.as_ref().filter(|_| op == Op::Read && pages.pages > 0) else {
             return false;
         };
         buffer.run(pages, 0) != (false, pages.pages)
@@ -131,185 +207,122 @@ impl Device {
     /// Drops from the write buffer, as a request issues, the pages that it trims or writes past the buffer. If a page
     /// is written in part, what the buffer holds of the rest goes with the write.
     #[cold]
-    fn discard(&mut self, op: Op, pages: Pages, mark: Mark) {
-        let Some(buffer) = self.buffer.as_mut().filter(|_| matches!(op, Op::Write | Op::Trim)) else {
+    fn discard(&mut self, op: Op, pages: Pages, mark: Mark, now_ns: u64) {
+        let Some(buffer) = self.row.buffer.as_mut().filter(|_| matches!(op, Op::Write | Op::Trim)) else {
             return;
         };
-        if let Some(moves) = &self.moves {
-            for lpn in pages.first..pages.first + pages.pages {
-                moves.note(if op == Op::Write { Move::Destage { lpn } } else { Move::Drop { lpn } });
-            }
+        for lpn in pages.first..pages.first + pages.pages {
+            self.watch.ram(if op == Op::Write { Ram::Pass { lpn } } else { Ram::Drop { lpn } }, now_ns);
         }
         buffer.discard(pages, mark.pad);
     }
 
     /// Begins a read some of whose pages are in the write buffer.
     #[cold]
-    fn begin_rest(
-        &mut self,
-        id: u32,
-        now_ns: u64,
-        pool: &mut Pool,
-        ftl: &mut impl Running,
-        work: &mut Work,
-        done: &mut Vec<u32>,
-    ) {
-        self.waiting.leave(&pool[id], &self.array, ftl, work);
-        if pool[id].host.prefetch {
-            fetch_for_batch(id, pool, ftl, work);
+    fn begin_rest(&mut self, id: u32, turn: &mut Turn<impl Running>) {
+        self.waiting.leave(&turn.pool[id], &self.array, turn.ftl, turn.work);
+        if turn.pool[id].host.prefetch {
+            turn.fetch_for_batch(id);
         }
-        let pages = pool[id].pages;
-        pool[id].misses = self.read_rest((id, &pool[id]), pages, now_ns, ftl, work);
-        pool[id].failed |= work.take_failure();
-        pool[id].device.steps_left = work.steps().len() as u32;
-        if pool[id].device.steps_left == 0 {
-            return self.end(id, now_ns, pool, done);
-        }
-        self.array.start((id, Some(pages.stream)), work, true, now_ns);
+        let pages = turn.pool[id].pages;
+        turn.pool[id].misses = self.read_rest(id, pages, turn);
+        turn.pool[id].failed |= turn.work.take_failure();
+        self.launch(id, Some(pages.stream), 0, turn);
     }
 
     /// Reads those of a request's pages that are not in the write buffer; returns the number of mapping-cache misses.
     #[cold]
-    fn read_rest(
-        &mut self,
-        (id, request): (u32, &Request),
-        pages: Pages,
-        now_ns: u64,
-        ftl: &mut impl Running,
-        work: &mut Work,
-    ) -> u32 {
+    fn read_rest(&mut self, id: u32, pages: Pages, turn: &mut Turn<impl Running>) -> u32 {
         let (mut at, mut misses) = (0, 0);
         while at < pages.pages {
-            let Some(buffer) = &mut self.buffer else { break };
+            let Some(buffer) = &mut self.row.buffer else { break };
             let (held, count) = buffer.run(pages, at);
             let part = pages.part(at, count);
             if held {
                 buffer.hit(id, part);
-                if let Some(moves) = &self.moves {
-                    moves.note(Move::Issue { request: Some(request.id) });
-                    commands::note_read(moves, (part, &[]), Some(buffer), ftl);
-                }
+                self.tell(id, part, true, turn);
             } else {
-                self.tell((id, request), part, now_ns, ftl);
-                let entries = self.entries_of(id, request, part);
-                misses += serve(ftl, Op::Read, part, (request.mark, entries), work);
+                self.tell(id, part, false, turn);
+                misses += self.serve_part(id, part, turn);
             }
             at += count;
         }
         misses
     }
 
+    /// Runs pages of a request through the FTL, with its mark and the entries that it carries for them; returns the
+    /// number of mapping-cache misses.
+    fn serve_part(&self, id: u32, pages: Pages, turn: &mut Turn<impl Running>) -> u32 {
+        let request = &turn.pool[id];
+        let (op, mark, entries) = (request.op, request.mark, carried(&self.entries, id, request, pages));
+        turn.serve(op, pages, mark, entries)
+    }
+
     /// Begins a part of a request. Pages that have not issued yet count as unfinished steps.
     #[cold]
-    fn begin_part(
-        &mut self,
-        (id, part): (u32, sched::Part),
-        now_ns: u64,
-        pool: &mut Pool,
-        ftl: &mut impl Running,
-        work: &mut Work,
-        done: &mut Vec<u32>,
-    ) {
-        let Request { op, pages, mark, failed, host, .. } = pool[id];
+    fn begin_part(&mut self, id: u32, part: sched::Part, turn: &mut Turn<impl Running>) {
+        let Request { op, pages, mark, failed, host, .. } = turn.pool[id];
         let sched::Part::Pages { at, count } = part else {
-            self.waiting.leave(&pool[id], &self.array, ftl, work);
-            pool[id].device.steps_left = pages.pages;
+            self.waiting.leave(&turn.pool[id], &self.array, turn.ftl, turn.work);
+            turn.pool[id].device.steps_left = pages.pages;
             return;
         };
         let issuing = pages.part(at, count);
-        if self.buffer.is_none() || op != Op::Read {
-            self.tell((id, &pool[id]), issuing, now_ns, ftl);
-            self.discard(op, issuing, mark);
+        if self.row.buffer.is_none() || op != Op::Read {
+            self.tell(id, issuing, false, turn);
+            self.discard(op, issuing, mark, turn.now_ns);
         }
-        if host.prefetch && (op == Op::Read || !ftl.updates_free()) {
-            fetch_for_batch(id, pool, ftl, work);
-            pool[id].host.prefetch = false;
+        if host.prefetch && (op == Op::Read || !turn.ftl.updates_free()) {
+            turn.fetch_for_batch(id);
+            turn.pool[id].host.prefetch = false;
         }
         let mut unreadable = false;
         // A read of which a part cannot be read still reads the rest.
         if !failed || op == Op::Read {
             let misses = match op {
-                Op::Write => ftl.write_page(pages, at, mark, work),
-                Op::Read if self.buffer.is_some() => {
-                    self.read_rest((id, &pool[id]), issuing, now_ns, ftl, work)
-                }
-                _ => {
-                    let entries = self.entries_of(id, &pool[id], issuing);
-                    serve(ftl, op, issuing, (mark, entries), work)
-                }
+                Op::Write => turn.ftl.write_page(pages, at, mark, turn.work),
+                Op::Read if self.row.buffer.is_some() => self.read_rest(id, issuing, turn),
+                _ => self.serve_part(id, issuing, turn),
             };
-            pool[id].misses += misses;
-            unreadable = work.take_failure() && op == Op::Read;
-            if ftl.is_read_only() {
-                pool[id].failed = self.turned_read_only(now_ns, ftl);
+            turn.pool[id].misses += misses;
+            unreadable = turn.work.take_failure() && op == Op::Read;
+            if turn.ftl.is_read_only() {
+                turn.pool[id].failed = self.turned_read_only(turn.now_ns, turn.ftl);
             }
         }
-        pool[id].failed |= unreadable;
-        let steps = work.steps().len() as u32;
-        let left = &mut pool[id].device.steps_left;
-        *left = *left - count + steps;
-        if *left == 0 {
-            self.end(id, now_ns, pool, done);
-        }
-        if steps > 0 {
-            self.array.start((id, Some(pages.stream)), work, op == Op::Read, now_ns);
+        let request = &mut turn.pool[id];
+        request.failed |= unreadable;
+        let remains = request.device.steps_left - count;
+        self.launch(id, Some(pages.stream), remains, turn);
+    }
+
+    /// From now on, takes entries that come with reads, up to `most` with each.
+    pub fn take_entries(&mut self, most: u32) {
+        self.entries = Some(Box::new(Entries::new(most)));
+        (self.straight, self.attended, self.noted) = (false, true, true);
+    }
+
+    /// Forgets the entries that a request carried, which has completed.
+    pub fn forget_carried(&mut self, id: u32, request: &Request) {
+        if let Some(entries) = &mut self.entries {
+            entries.forget(id, request);
         }
     }
-}
 
-/// When the first request of a batch issues, loads the mappings of the batch's translation page that the batch misses.
-fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut impl Running, work: &mut Work) {
-    let HostSide { batch, translation_page, .. } = pool[id].host;
-    let mut at = id;
-    // A scheduler of the device may have let later members of the batch overtake this one; the slot of a member that
-    // has completed may by now hold a request of another batch.
-    let mut needs = std::iter::from_fn(|| {
-        let member = (at != NONE && pool[at].host.batch == batch).then(|| &pool[at])?;
-        at = pool.behind(at);
-        // A read that carries entries needs no mapping.
-        Some(if member.mark.has_entries() { Pages::NONE } else { member.pages })
-    });
-    ftl.prefetch(translation_page, &mut needs, work);
-}
-
-/// Runs a request that the host has marked, with the commands of cooperation that go before and after it.
-#[cold]
-fn marked(
-    ftl: &mut impl Running,
-    op: Op,
-    pages: Pages,
-    (mark, entries): (Mark, &[Entry]),
-    work: &mut Work,
-) -> u32 {
-    let block = ftl.block_size().map_or(0, |size| pages.first / size.pages);
-    if mark.begin {
-        ftl.coop_issue(block, work);
+    /// Returns the entries that the command that completes now has brought, if it was one that reads entries.
+    pub fn handed_out(&self) -> &[Entry] {
+        self.entries.as_ref().map_or(&[], |entries| &entries.handed)
     }
-    let misses = serve(ftl, op, pages, (mark, entries), work);
-    if mark.end {
-        ftl.coop_complete(block, work);
-    }
-    misses
-}
 
-/// Runs a request through the FTL, with its mark and the entries that it carries; returns the number of its
-/// mapping-cache misses.
-#[inline(never)] // keeps the path of reads and writes without marks short
-fn serve(
-    ftl: &mut impl Running,
-    op: Op,
-    pages: Pages,
-    (mark, entries): (Mark, &[Entry]),
-    work: &mut Work,
-) -> u32 {
-    match op {
-        Op::Read if entries.is_empty() => ftl.read_marked(pages, mark, work),
-        Op::Read => ftl.read_with(pages, entries, mark, work),
-        Op::Write => ftl.write_marked(pages, mark, work),
-        Op::Trim => ftl.trim(pages, work),
-        Op::Flush => {
-            ftl.flush(work);
-            0
-        }
+    /// Begins a command that reads entries.
+    #[cold]
+    pub(super) fn begin_hand_out(&mut self, id: u32, turn: &mut Turn<impl Running>) {
+        self.waiting.leave(&turn.pool[id], &self.array, turn.ftl, turn.work);
+        let Some(Entries { handed, .. }) = self.entries.as_deref_mut() else { return };
+        handed.clear();
+        let Request { pages, size, .. } = turn.pool[id];
+        turn.ftl.hand_out(pages.first..pages.first + (size / Entry::BYTES) as u32, handed, turn.work);
+        turn.pool[id].failed |= turn.work.take_failure();
+        self.launch(id, None, 0, turn);
     }
 }

@@ -1,4 +1,11 @@
-//! Mapping entries under way between the device and the host.
+//! Mapping entries on their way between the device and the host (UFS Host Performance Booster, JESD220-3A).
+//!
+//! A read may carry an entry for each of its pages; the device keeps them with the command until the read issues. A
+//! command that reads entries (HPB READ BUFFER) goes through link, controller and queue as a read does. When it issues,
+//! the FTL hands the entries out, and they wait here until the command completes.
+//!
+//! Interpretation: such a command occupies a core for `device.command_time`, as a command without logical pages. What
+//! of the entries is in the mapping cache need not be read from flash, and what is read does not enter the cache.
 
 use crate::request::{Entry, Pages, Request};
 use crate::util::{NONE, Slab};
@@ -46,7 +53,7 @@ impl Entries {
     }
 
     /// Returns the entries that a request carries for these of its pages.
-    pub(super) fn of(&self, id: u32, request: &Request, pages: Pages) -> &[Entry] {
+    fn of(&self, id: u32, request: &Request, pages: Pages) -> &[Entry] {
         let of = room(request.pages.pages);
         let first = ((self.slots[id as usize] as usize) << of) + (pages.first - request.pages.first) as usize;
         &self.rooms[of].entries[first..first + pages.pages as usize]
@@ -59,6 +66,17 @@ impl Entries {
             self.rooms[room(request.pages.pages)].taken.release(slot);
         }
     }
+}
+
+/// Returns the entries that a request carries for these of its pages; none if it carries none.
+pub(super) fn carried<'a>(
+    entries: &'a Option<Box<Entries>>,
+    id: u32,
+    request: &Request,
+    pages: Pages,
+) -> &'a [Entry] {
+    let entries = entries.as_ref().filter(|_| request.mark.has_entries());
+    entries.map_or(&[], |entries| entries.of(id, request, pages))
 }
 
 #[cfg(test)]

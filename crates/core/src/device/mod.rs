@@ -12,18 +12,17 @@
 pub mod array;
 mod begin;
 pub mod buffer;
-mod commands;
+pub mod check;
 pub mod controller;
 pub mod energy;
 mod entries;
-mod hand_out;
-mod ledger;
-mod lookups;
 pub mod own;
 mod queue;
+mod row;
 pub mod sched;
-mod service;
 pub mod settings;
+mod turn;
+mod watch;
 
 use crate::device::settings::Settings;
 use crate::flash::Work;
@@ -38,18 +37,17 @@ use crate::util::Stat;
 use crate::workload::Op;
 use crate::workload::tenants::Class;
 pub use array::{Array, Overlaps, Span, Stage, Used};
-use buffer::Buffer;
 use buffer::settings::Around;
-use controller::Controller;
 use entries::Entries;
-use ledger::Ledger;
-pub use ledger::Share;
-pub use lookups::Lookups;
 pub use queue::Conflicts;
 use queue::Waiting;
-pub use service::{Served, Service, Spent};
+pub use row::hub::{Served, Service, Spent};
+use row::{Plan, Row};
+pub use turn::Turn;
+use watch::{Awake, Followed, Ledger, Taped, Watch};
+pub use watch::{Lookups, Share};
 
-/// Value of [`Request::task`] for a request of the host that goes through the controller on its way back.
+/// Value of [`Request::task`] for a request of the host that goes back through the row.
 const COMMAND: u8 = u8::MAX;
 
 /// The device: its queue, its chips and buses, and what records its requests.
@@ -62,13 +60,11 @@ pub struct Device {
     occupied: u32,
     /// Number of the device's own requests that have not ended.
     pub own: u32,
-    /// The controller that commands go through before the queue and after the flash, if that takes time.
-    controller: Option<Box<Controller>>,
-    /// The write buffer, if there is one: it holds written pages until they are on flash.
-    buffer: Option<Box<Buffer>>,
-    /// Whether requests that are handed over do not simply join the queue, because there is a controller or a write
-    /// buffer, requests may carry mapping entries, or the device is read-only.
-    apart: bool,
+    /// The stages that commands go through before the queue and after the flash: link, cores and write buffer.
+    row: Row,
+    /// Whether a request that is handed over simply joins the queue: the row is empty, no request carries mapping
+    /// entries, and the device is not read-only.
+    straight: bool,
     /// Requests that the device holds and that have not issued.
     waiting: Waiting,
     places: Vec<Place>,
@@ -78,19 +74,13 @@ pub struct Device {
     /// When the device turned read-only, and how many requests the FTL had refused when last checked.
     read_only_ns: Option<u64>,
     refused: u64,
-    /// Records every request that issues, if power cuts are simulated.
-    tape: Option<Tape>,
-    /// Receives the requests that issue, and where reads find their data, if the bytes are followed.
-    moves: Option<Moves>,
-    /// Follows the mapping's lookups, if a result is to show how another cache would have performed.
-    lookups: Option<Box<Lookups>>,
-    /// Whose requests asked for the flash's work, if tenants are told apart.
-    ledger: Option<Box<Ledger>>,
+    /// The probes, if there are any.
+    watch: Watch,
     /// The mapping entries on their way to the host and back, if the host holds any.
     entries: Option<Box<Entries>>,
-    /// Whether tenants are told apart, or the host holds entries.
+    /// Whether a probe is told about the flash's work, or the host holds entries.
     noted: bool,
-    /// Whether a request that issues is passed to tape, moves or lookups, may issue in parts, or can meet errors.
+    /// Whether a probe is told about a request that issues, or it may issue in parts or meet errors.
     attended: bool,
     /// What [`Array::changes`] returned when chips or buses last moved on; `u64::MAX`: a request has ended since.
     changes: u64,
@@ -100,7 +90,7 @@ impl Device {
     /// Makes an idle device.
     pub fn new(settings: &Settings) -> Device {
         let waiting = Waiting::new(settings);
-        let controller = Controller::new(&settings.device.controller);
+        let own = &settings.device;
         let unit = settings.flash.unit_bytes() / settings.ftl.logical_page_bytes;
         let around = Around {
             page_bytes: settings.ftl.logical_page_bytes,
@@ -111,28 +101,27 @@ impl Device {
             dynamic: settings.allocates_late(),
             completes: settings.ftl.partial_write == PartialWrite::Rmw,
         };
-        let buffer = Buffer::new(&settings.device.buffer, around);
+        let settings::Device { controller, buffer, row: keys, .. } = own;
+        let row = Row::new(&Plan { controller, buffer, around }, keys);
+        let watch = Watch::new(&own.watch, &settings.flash);
+        let (issues, works) = watch.hears();
         Device {
             depth: settings.device.queue_depth,
             held: 0,
             occupied: 0,
             own: 0,
-            apart: controller.is_some() || buffer.is_some(),
-            attended: waiting.sched.divides() || buffer.is_some() || are_on(&settings.flash),
-            controller,
-            buffer,
+            straight: row.is_empty(),
+            attended: issues || waiting.sched.divides() || row.buffer.is_some() || are_on(&settings.flash),
+            row,
             waiting,
             places: settings.spread().places(),
-            array: Array::new(settings),
+            array: Array::new(settings, &settings.order),
             tasks: own::Tasks::new(settings),
             read_only_ns: None,
             refused: 0,
-            tape: None,
-            moves: None,
-            lookups: None,
-            ledger: None,
+            watch,
             entries: None,
-            noted: false,
+            noted: works,
             changes: 0,
         }
     }
@@ -182,19 +171,27 @@ impl Device {
     /// due before it.
     pub fn used(&self, now_ns: u64, used: &mut Used) {
         self.array.used(now_ns, used);
-        if let Some(controller) = &self.controller {
-            used.set_controller(controller.link_busy(now_ns), controller.cores_busy(now_ns));
-        }
+        self.row.used(now_ns, used);
     }
 
     /// Returns the time that commands have spent outside queue and flash, if there is a controller.
     pub fn spent(&self) -> Option<Spent> {
-        self.controller.as_ref().map(|controller| controller.spent())
+        self.row.hub.spent()
     }
 
     /// Returns the number of batches that the device's scheduler created.
     pub fn batches(&self) -> u64 {
         self.waiting.sched.batches()
+    }
+
+    /// Returns the probes' own figures, with the name of each.
+    pub fn watched(&self) -> impl Iterator<Item = (&'static str, Vec<Stat>)> {
+        self.watch.stats()
+    }
+
+    /// Whether the flash's work has to be one step for each operation.
+    pub fn keeps_apart(&self) -> bool {
+        self.array.overlaps_steps() || self.watch.keeps_apart()
     }
 
     /// Returns the scheduler's own figures.
@@ -212,54 +209,78 @@ impl Device {
     /// [`Device::take_served`]; the FTL's work must be labelled.
     pub fn keep_spans(&mut self) {
         self.array.keep_spans();
-        if let Some(controller) = &mut self.controller {
-            controller.keep_served();
-        }
+        self.row.hub.keep_served();
     }
 
     /// Returns what a command has found in the write buffer, if there is one.
     pub fn found(&self, id: u32) -> buffer::Found {
-        self.buffer.as_ref().map_or_else(Default::default, |buffer| buffer.found(id))
+        self.row.buffer.as_ref().map_or_else(Default::default, |buffer| buffer.found(id))
     }
 
     /// Follows the versions of pages in the write buffer from now on, if `follow`.
     pub fn keep_versions(&mut self, follow: bool) {
-        if let (Some(buffer), true) = (&mut self.buffer, follow) {
+        if let (Some(buffer), true) = (&mut self.row.buffer, follow) {
             buffer.keep_versions();
         }
     }
 
     /// Returns the version that the device has of a page, in check mode.
     pub fn version(&self, lpn: u32, ftl: &Ftl) -> Option<u32> {
-        self.buffer.as_ref().map_or_else(|| ftl.version(lpn), |buffer| buffer.version(lpn, ftl))
+        self.row.buffer.as_ref().map_or_else(|| ftl.version(lpn), |buffer| buffer.version(lpn, ftl))
     }
 
     /// Returns the pages that are only in the write buffer, in ascending order.
     pub fn dirty(&self) -> Vec<u32> {
-        self.buffer.as_ref().map_or_else(Vec::new, |buffer| buffer.dirty())
+        self.row.buffer.as_ref().map_or_else(Vec::new, |buffer| buffer.dirty())
     }
 
     /// From now on, records on a tape every request that issues.
     pub fn keep_tape(&mut self, tape: Tape) {
-        self.tape = Some(tape);
+        self.watch.tape = Some(Box::new(Taped(tape)));
         self.attended = true;
     }
 
     /// From now on, reports to `moves` the requests that issue and where reads find their data.
     pub fn follow(&mut self, moves: &Moves) {
-        self.moves = Some(moves.clone());
+        self.watch.moves = Some(Box::new(Followed(moves.clone())));
         self.attended = true;
     }
 
     /// Follows the mapping's lookups, where the FTL has a mapping cache.
     pub fn keep_lookups(&mut self, ftl: &Ftl) {
-        self.lookups = Lookups::new(ftl).map(Box::new);
-        self.attended |= self.lookups.is_some();
+        self.watch.lookups = Lookups::new(ftl).map(Box::new);
+        self.attended |= self.watch.lookups.is_some();
+    }
+
+    /// From now on, counts for how long anything is under way.
+    pub fn keep_awake(&mut self) {
+        self.watch.awake = Some(Box::default());
+    }
+
+    /// Returns for how long anything was under way, if that is counted: up to now, or up to the last completion.
+    pub fn awake(&self) -> Option<Awake> {
+        self.watch.awake.as_deref().copied()
+    }
+
+    /// Whether a probe is told how time passes.
+    pub fn hears_time(&self) -> bool {
+        self.watch.hears_time()
+    }
+
+    /// Tells the probes that it is now later; the first request arrives at `first_ns`, if that is known.
+    pub fn passes(&mut self, now_ns: u64, first_ns: Option<u64>) {
+        let under_way = self.is_under_way();
+        self.watch.passes(now_ns, first_ns, under_way);
+    }
+
+    /// Tells the probes that a request of the workload completes.
+    pub fn completes(&mut self) {
+        self.watch.completes();
     }
 
     /// Returns the lookups, if they are followed.
     pub fn lookups(&self) -> Option<&Lookups> {
-        self.lookups.as_deref()
+        self.watch.lookups.as_deref()
     }
 
     /// Hands out the work that chips and buses have done since the last call, each span with its request (`None` for
@@ -274,64 +295,48 @@ impl Device {
     /// Hands out the services that link and cores have completed since the last call; must be called before completed
     /// requests are released.
     pub fn take_served(&mut self, now_ns: u64, pool: &Pool, mut take: impl FnMut(&Served, &Request)) {
-        if let Some(controller) = &mut self.controller {
-            controller.take_served(now_ns, |served| take(served, &pool[served.id]));
-        }
+        self.row.hub.take_served(now_ns, |served| take(served, &pool[served.id]));
     }
 
-    /// Takes a request from the host into the queue.
-    #[inline]
-    pub fn accept(&mut self, id: u32, pool: &mut Pool, ftl: &impl Running) {
-        self.held += 1;
-        self.waiting.accept(id, pool, &self.array, ftl);
-    }
-
-    /// From now on, tells tenants apart by the streams of their requests: charges the flash's work to the streams of the
-    /// requests that ask for it, from what `work` has counted on. These are the classes of the first streams.
+    /// From now on, tells tenants apart by the streams of their requests: charges the flash's work to the streams of
+    /// the requests that ask for it, from what `work` has counted on. These are the classes of the first streams.
     pub fn tell_apart(&mut self, classes: Vec<Class>, work: &Work) {
-        (self.ledger, self.noted) = (Some(Box::new(Ledger::new(work.counts()))), true);
+        (self.watch.ledger, self.noted) = (Some(Box::new(Ledger::new(work.counts()))), true);
         self.array.tell_apart(classes);
     }
 
     /// Returns the flash's work for a stream's requests.
     pub fn share(&self, stream: u16) -> Share {
-        self.ledger.as_ref().map_or(Share::default(), |ledger| ledger.of(stream))
+        self.watch.ledger.as_ref().map_or(Share::default(), |ledger| ledger.of(stream))
     }
 
     /// Returns the number of pages of the write buffer that are in use, if there is one.
     pub fn buffer_level(&self) -> Option<u32> {
-        self.buffer.as_ref().and_then(|buffer| buffer.level())
+        self.row.buffer.as_ref().and_then(|buffer| buffer.level())
     }
 
     /// Returns the counters of the write buffer, if there is one.
     pub fn buffered(&self) -> Option<buffer::Stats> {
-        self.buffer.as_ref().map(|buffer| buffer.stats)
+        self.row.buffer.as_ref().map(|buffer| buffer.stats)
     }
 
-    /// Issues the requests that may issue; ids of those that complete at once go to `done`.
+    /// Issues the requests that may issue; those that complete at once are done.
     #[inline(always)] // called in one place, for every request
-    pub fn issue(
-        &mut self,
-        now_ns: u64,
-        pool: &mut Pool,
-        ftl: &mut impl Running,
-        work: &mut Work,
-        done: &mut Vec<u32>,
-    ) {
-        while let Some(id) = self.waiting.sched.next(&self.array, ftl, pool) {
+    pub fn issue(&mut self, turn: &mut Turn<impl Running>) {
+        while let Some(id) = self.waiting.sched.next(&self.array, turn.ftl, turn.pool) {
             // Opaque; otherwise the compiler keeps addresses on the stack for a second round, which is rare.
             let device = std::hint::black_box(&mut *self);
             if device.attended | device.noted {
-                device.begin_attended(id, now_ns, pool, ftl, work, done);
+                device.begin_attended(id, turn.again());
             } else {
-                device.begin::<false>(id, now_ns, pool, ftl, work, done);
+                device.begin::<false>(id, turn);
             }
         }
-        self.array.settle(now_ns);
+        self.array.settle(turn.now_ns);
     }
 
-    /// Lets chips and buses that are due at `now_ns` move on; completed requests go to `done`. Returns whether anything can
-    /// begin because of it.
+    /// Lets chips and buses that are due at `now_ns` move on; completed requests go to `done`. Returns whether anything
+    /// can begin because of it.
     #[inline(never)] // keeps its many addresses apart from those of the loop
     pub fn advance(&mut self, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) -> bool {
         let mut any = false;
@@ -347,7 +352,7 @@ impl Device {
         any && self.has_changed(done)
     }
 
-    /// Ends a request: a request of the host goes to `done`, by way of the controller if there is one; a request of the
+    /// Ends a request: a request of the host goes to `done`, through the row if there is one; a request of the
     /// device's own is reported to its task.
     #[inline(always)] // for every request
     fn end(&mut self, id: u32, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
@@ -362,9 +367,9 @@ impl Device {
     fn end_elsewhere(&mut self, id: u32, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
         self.changes = u64::MAX;
         if pool[id].task == COMMAND {
-            return self.answer(id, now_ns, pool, done);
+            return self.row.answer(id, now_ns, pool, done, &mut self.held);
         }
-        if let (Some(buffer), 1..) = (&mut self.buffer, pool[id].pages.pages) {
+        if let (Some(buffer), 1..) = (&mut self.row.buffer, pool[id].pages.pages) {
             match pool[id].op {
                 Op::Read if pool[id].failed => buffer.did_not_come(pool[id].pages),
                 Op::Read => buffer.came(pool[id].pages),
@@ -386,10 +391,8 @@ impl Device {
     #[cold]
     pub(crate) fn turned_read_only(&mut self, now_ns: u64, ftl: &impl Running) -> bool {
         self.read_only_ns.get_or_insert(now_ns);
-        self.apart = true;
-        if let Some(buffer) = &mut self.buffer {
-            buffer.close();
-        }
+        self.straight = false;
+        self.row.close();
         let refused = ftl.refused();
         std::mem::replace(&mut self.refused, refused) != refused
     }

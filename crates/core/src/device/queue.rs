@@ -46,6 +46,17 @@ pub(super) struct Waiting {
     pub conflicts: Conflicts,
 }
 
+/// Returns the chips and the logical pages that a scheduler has to deal with.
+fn space(settings: &Settings) -> Space {
+    let channels = settings.spread().places().iter().map(|place| place.channel).collect();
+    Space {
+        channels,
+        pages: settings.user_pages() as u32,
+        allocation: settings.ftl.allocation,
+        dynamic: settings.allocates_dynamically(),
+    }
+}
+
 impl Waiting {
     /// Makes an empty queue.
     pub fn new(settings: &Settings) -> Waiting {
@@ -57,7 +68,7 @@ impl Waiting {
             Touch::Each
         };
         Waiting {
-            sched: Sched::new(&settings.device.scheduler, &settings.device.sched, &Space::new(settings)),
+            sched: Sched::new(&settings.device.scheduler, &settings.device.sched, &space(settings)),
             requests: 0,
             flushes: 0,
             wanted: vec![0; settings.flash.luns() as usize],

@@ -16,6 +16,8 @@ section! {
         device: Device;
         /// Settings of the FTL.
         below: ftl::Settings;
+        /// The order at a die.
+        order: super::array::order::Keys;
         /// What operations, transfers and commands take.
         energy: super::energy::Settings;
     }
@@ -65,6 +67,10 @@ section! {
         precondition: Precondition;
         /// Keys of the schedulers.
         sched: super::sched::Keys;
+        /// Keys of the stages between the host and the queue.
+        row: super::row::Keys;
+        /// Keys of the probes.
+        watch: super::watch::Keys;
         /// Keys of the device's own tasks.
         own: super::own::Keys;
     }

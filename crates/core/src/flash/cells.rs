@@ -259,8 +259,8 @@ impl Cells {
         types.reads.of_type(types.of_page(offset))
     }
 
-    /// Counts `count` programs, each of a page or, if whole word lines are programmed, of the `of` pages of one; `first`
-    /// is the first of these consecutive pages of a block. Returns the time that the programs take in total.
+    /// Counts `count` programs, each of a page or, if whole word lines are programmed, of the `of` pages of one;
+    /// `first` is the first of these consecutive pages of a block. Returns the time that the programs take in total.
     pub(super) fn program(&mut self, first: u32, count: u32, of: u32) -> Programs {
         if self.types.is_some() {
             return self.programs_of_types(first, count, of);
@@ -268,8 +268,8 @@ impl Cells {
         Programs { cell_ns: u64::from(count) * self.program_alike(first, count * of), slc: false }
     }
 
-    /// Counts a program where pages do not differ by type, as `pages` pages of the block with the page `first`; returns the
-    /// time that it takes, ns.
+    /// Counts a program where pages do not differ by type, as `pages` pages of the block with the page `first`; returns
+    /// the time that it takes, ns.
     #[inline(always)] // called for every write
     pub(super) fn program_alike(&mut self, first: u32, pages: u32) -> u64 {
         match &mut self.speeds {

@@ -2,8 +2,8 @@ use super::*;
 use crate::flash::Flash;
 use crate::flash::settings::{Cell, Programming};
 
-/// Returns the operations of copies, in order, on a chip whose word lines have three pages, and whose reads and programs
-/// use the bus: `r` a read, `p` a program.
+/// Returns the operations of copies, in order, on a chip whose word lines have three pages, and whose reads and
+/// programs use the bus: `r` a read, `p` a program.
 fn operations(copy: impl FnOnce(&mut Work)) -> String {
     let (cell, programming) = (Cell::Tlc, Programming::WordLine);
     let flash = Flash { command_ns: 100, cell, programming, pages_per_block: 192, ..Flash::default() };

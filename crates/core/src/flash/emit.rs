@@ -125,8 +125,8 @@ impl Work {
         self.chain.last = self.steps.len() as u32 - 1;
     }
 
-    /// Counts the last step by page type and labels it, if that is wanted; if it is not labelled, lets later operations be
-    /// merged into it again, unless every operation is to be a step of its own.
+    /// Counts the last step by page type and labels it, if that is wanted; if it is not labelled, lets later operations
+    /// be merged into it again, unless every operation is to be a step of its own.
     #[cold]
     fn pushed_apart(&mut self, operation: Operation, cause: Cause) {
         if let (Some(tally), Some(step)) = (&mut self.tally, self.steps.last()) {
@@ -169,8 +169,8 @@ impl Work {
         self.push((lun, page), Operation::Read, cause, [command_ns, cell_ns, out_ns]);
     }
 
-    /// Reads the `nth` of all pages of a LUN that recovery reads, one after another: of the page only its spare area, or
-    /// all of it if it is `whole`.
+    /// Reads the `nth` of all pages of a LUN that recovery reads, one after another: of the page only its spare area,
+    /// or all of it if it is `whole`.
     pub(crate) fn read_nth(&mut self, lun: u32, nth: u32, whole: bool) {
         let out_ns = if whole { self.timing.page_transfer_ns } else { 0 };
         let (lun, nth) = self.locate_nth(lun, nth);
@@ -281,8 +281,8 @@ impl Work {
         self.count_programs(cause, units, u64::from(units) * self.timing.program_in_ns + cell_ns);
     }
 
-    /// Counts programs where pages differ by type, reads meet errors, or units of superblocks are named; returns their cell
-    /// time, ns.
+    /// Counts programs where pages differ by type, reads meet errors, or units of superblocks are named; returns their
+    /// cell time, ns.
     fn prefill_differing(&mut self, page: u32, units: u32) -> u64 {
         let of = self.timing.unit_pages;
         if self.superblocks.is_none() {

@@ -290,8 +290,8 @@ impl Medium {
     }
 
     /// From now on, records programs and erases on a tape as the FTL decides on them. `media` must already hold the
-    /// data of each owner, in the slot that `map` has for it (superblocks: [`Media::gathered`]); owners below `lpns` are
-    /// logical pages.
+    /// data of each owner, in the slot that `map` has for it (superblocks: [`Media::gathered`]); owners below `lpns`
+    /// are logical pages.
     pub(crate) fn record(
         &mut self,
         tape: &Tape,

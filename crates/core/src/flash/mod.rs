@@ -253,9 +253,8 @@ pub struct Step {
     /// Number of the step's first program or erase or, if it has none, of the next program or erase after it
     /// ([`Work::mark`]).
     pub number: u32,
-    /// All programs and erases up to this number, on any LUN (without `ftl.power_safe` only on those of the superblock's
-    /// group), must finish before this step begins; 0: no
-    /// condition.
+    /// All programs and erases up to this number, on any LUN (without `ftl.power_safe` only on those of the
+    /// superblock's group), must finish before this step begins; 0: no condition.
     pub settled: u32,
     /// Bus time before the cells work, ns.
     pub in_ns: u64,

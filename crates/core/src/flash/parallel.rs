@@ -14,7 +14,7 @@
 
 use super::Flash;
 use super::variation::Variation;
-use crate::config::section::{Field, OPERATION, bytes, count, one_of, share};
+use crate::config::section::{Field, OPERATION, count, one_of};
 use crate::config::{Choice, Ignored, Kind, Value, choice, section};
 
 /// A level of the flash over which pages are spread.
@@ -45,12 +45,7 @@ pub(crate) fn ignored(flash: &Flash, found: &mut Ignored) {
     let suspension = ["flash.suspend_time", "flash.resume_time", "flash.max_suspensions"];
     let suspends = flash.parallel.suspend != Suspend::Off;
     found.unless(suspends, &suspension, "flash.suspend = \"off\"");
-    let order = flash.parallel.order;
-    let bounds = ["flash.out_of_order", "flash.max_passed"];
-    let chosen = format!("flash.order = \"{}\"", order.name());
-    found.unless(order == Order::Emission, &bounds, &chosen);
-    found.section::<Fairness>(order == Order::Flin, &[], &chosen);
-    found.unless(flash.parallel.out_of_order, &bounds[1..], "flash.out_of_order = false");
+    found.unless(flash.parallel.out_of_order, &["flash.max_passed"], "flash.out_of_order = false");
     found.section::<Variation>(flash.variation.is_some(), &[], "flash.variation.model = \"none\"");
 }
 
@@ -78,35 +73,6 @@ choice! {
     }
 }
 
-choice! {
-    /// Which waiting operation a die takes next.
-    pub enum Order {
-        /// the one that was emitted first; with flash.out_of_order, a limited number of reads before it
-        Emission = "emission",
-        /// reads before programs and erasures, however many; a read waits only for the program of its page and for
-        /// erasures of its block
-        ReadsFirst = "reads-first",
-        /// the one that makes the slowdowns of the tenants most alike (FLIN)
-        Flin = "flin",
-    }
-}
-
-section! {
-    /// The parameters of FLIN, with the values of its authors (MQSim, `src/exec/SSD_Device.cpp`).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Fairness {
-        /// With flash.order flin: how often it is determined anew which tenants send little.
-        epoch_ns: u64 = "flash.flin_epoch", OPERATION, "10ms" not in state;
-        /// With flash.order flin: a tenant that reads less than this of the whole device in an epoch sends few reads.
-        read_bytes: u64 = "flash.flin_read", bytes(0, 1 << 40), "32MiB" not in state;
-        /// With flash.order flin: a tenant that writes less than this in an epoch sends few writes.
-        write_bytes: u64 = "flash.flin_write", bytes(0, 1 << 40), "256KiB" not in state;
-        /// With flash.order flin: if the least average slowdown of a die's tenants is below this share of the greatest, the
-        /// tenant that is slowed down most goes in front of others that send much.
-        least_ppm: u64 = "flash.flin_fairness", share(0, 1_000_000), "60%" not in state;
-    }
-}
-
 section! {
     /// The options of parallel operation.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,8 +93,6 @@ section! {
         resume_ns: u64 = "flash.resume_time", OPERATION, "20us" not in state;
         /// Number of interruptions after which a program or erasure is no longer interrupted.
         max_suspensions: u32 = "flash.max_suspensions", count(1, 1 << 30), "8" not in state;
-        /// Which waiting operation a die takes next.
-        order: Order = "flash.order", "emission" not in state;
         /// At a die, reads pass all waiting operations except the program of their page and erasures of their block.
         out_of_order: bool = "flash.out_of_order", "false" not in state;
         /// Number of reads that flash.out_of_order serves ahead of the oldest waiting program or erasure of the die.
@@ -161,16 +125,6 @@ fn allocations() -> Vec<Choice> {
     };
     let dynamic = Choice { name: "dynamic", doc: "the next idle chip (die, plane), in the order cwdp" };
     ORDERS.iter().map(order).chain([dynamic]).collect()
-}
-
-impl Parallel {
-    /// Returns these options with the order of operations as a number of reads that may go first.
-    pub(crate) fn ordered(self) -> Parallel {
-        match self.order {
-            Order::Emission => self,
-            Order::ReadsFirst | Order::Flin => Parallel { out_of_order: true, max_passed: u32::MAX, ..self },
-        }
-    }
 }
 
 impl Field for Allocation {

@@ -1,7 +1,7 @@
 //! `[flash]`: geometry and timing, and what follows from the geometry.
 
 use super::errors::{Errors, Retry};
-use super::parallel::{Fairness, MultiPlane, Parallel};
+use super::parallel::{MultiPlane, Parallel};
 use super::variation::Variation;
 use crate::config::section::{BY_PAGE_TYPE, Field, OPERATION, bytes, count};
 use crate::config::{Kind, PageTimes, Value, choice, section};
@@ -43,8 +43,8 @@ section! {
         /// Time to read a page of a block that is used with one bit a cell (ftl.slc_cache); "cell": the time of the
         /// lowest page type.
         slc_read_ns: Option<u64> = "flash.slc_read", OPERATION or "cell", "cell" not in state;
-        /// Time to program a page of a block that is used with one bit a cell; "cell": the time of the lowest page type,
-        /// or of a whole word line.
+        /// Time to program a page of a block that is used with one bit a cell; "cell": the time of the lowest page
+        /// type, or of a whole word line.
         slc_program_ns: Option<u64> = "flash.slc_program", OPERATION or "cell", "cell" not in state;
         /// Time to erase a block that was used with one bit a cell; "cell": flash.erase.
         slc_erase_ns: Option<u64> = "flash.slc_erase", OPERATION or "cell", "cell" not in state;
@@ -68,8 +68,6 @@ section! {
         bus: BusOrder = "flash.bus", "fcfs" not in state;
         /// The options of parallel operation.
         parallel: Parallel;
-        /// How operations are ordered that wait at a die, if tenants are to be slowed down alike.
-        fairness: Fairness;
         /// How blocks differ in speed and wear; `None` if they do not.
         variation: Option<Variation>;
         /// The rate at which bits are read wrong, and what corrects them.

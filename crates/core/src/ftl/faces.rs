@@ -113,8 +113,8 @@ faces! {
         fn prefetch(self: &mut Self, page: u32, needs: &mut dyn Iterator<Item = Pages>, work: &mut Work) = {};
         /// Wears every block by this many erasures, as they count for its limit; returns false if the FTL counts none.
         fn wear(self: &mut Self, cycles: u32) -> bool = { false };
-        /// Turns the device read-only at the next write, as if a LUN had needed a spare block and had none; returns false
-        /// if the FTL cannot.
+        /// Turns the device read-only at the next write, as if a LUN had needed a spare block and had none; returns
+        /// false if the FTL cannot.
         fn give_out(self: &mut Self) -> bool = { false };
         /// Whether the device has turned read-only: it still reads, but refuses writes, trims and flushes.
         fn is_read_only(self: &Self) -> bool = { false };
@@ -150,8 +150,8 @@ faces! {
         /// Returns the slot that holds the user data of an LPN, or `u32::MAX` if it has no data; slots are
         /// numbered LUN by LUN, block by block and page by page.
         fn slot(self: &Self, lpn: u32) -> u32;
-        /// Returns the slot that an LPN's entry names, numbered as by [`Locate::slot`]; `None` if the mapping has changed
-        /// since the entry was handed out.
+        /// Returns the slot that an LPN's entry names, numbered as by [`Locate::slot`]; `None` if the mapping has
+        /// changed since the entry was handed out.
         fn slot_named(self: &Self, lpn: u32, entry: Entry) -> Option<u32> = { None };
         /// Returns the LUNs whose blocks are collected together with those of this LUN.
         fn reclaimed_with(self: &Self, lun: u32) -> Range<u32> = { lun..lun + 1 };
@@ -225,8 +225,8 @@ faces! {
         /// Puts data in place before time 0: writes these LPNs in the order given; their mapping is then on flash and
         /// not cached. An FTL that maps blocks keeps each page at its offset.
         fn prefill(self: &mut Self, lpns: &[u32], work: &mut Work);
-        /// Prepares to hand entries to the host by subregions of this many pages, none of which has been handed out; 0: no
-        /// entry will be handed out. This is for runs only: a saved state has no part of it.
+        /// Prepares to hand entries to the host by subregions of this many pages, none of which has been handed out; 0:
+        /// no entry will be handed out. This is for runs only: a saved state has no part of it.
         fn serve_host_map(self: &mut Self, subregion: u32) = {};
         /// If `ftl.free_blocks` says so, treats blocks of user data that were never written as closed and empty
         /// from now on.

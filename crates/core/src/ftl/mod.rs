@@ -17,6 +17,7 @@ pub mod placement;
 pub mod reclaim;
 pub mod recovery;
 pub mod settings;
+pub mod slc_size;
 pub(crate) mod slots;
 pub(crate) mod spare;
 pub mod wear;

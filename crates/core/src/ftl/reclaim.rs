@@ -1,11 +1,13 @@
 //! The reclaim unit: what is filled and collected together, a block or a superblock (`ftl.reclaim_unit`).
 //!
 //! Source: a superblock is what the controllers of drives fill and erase as one, the blocks of one number on all LUNs;
-//! NVM Express calls it the reclaim unit (Flexible Data Placement, TP4146). What was read into it is in `docs/readings/superblocks.md`.
+//! NVM Express calls it the reclaim unit (Flexible Data Placement, TP4146). What was read into it is in
+//! `docs/readings/superblocks.md`.
 //!
 //! A page-mapped FTL works on the settings of a device in which a superblock *is* a block
-//! ([`super::settings::Settings::in_reclaim_units`]): a group of LUNs counts as one LUN whose blocks have the pages of a superblock. So
-//! what holds for blocks (fronts, victims, the room that collections need) holds for superblocks as it stands.
+//! ([`super::settings::Settings::in_reclaim_units`]): a group of LUNs counts as one LUN whose blocks have the pages of
+//! a superblock. So what holds for blocks (fronts, victims, the room that collections need) holds for superblocks as it
+//! stands.
 
 use crate::config::section::{Field, one_of};
 use crate::config::{Choice, Kind, Value};

@@ -216,8 +216,8 @@ pub(crate) fn erase_all(blocks: &[u32], cause: Cause, (media, tape): (&Media, &T
     }
 }
 
-/// Reads this many NAND pages of each LUN, `whole` or only their spare areas, on all LUNs in parallel, and makes all later chains wait for the last
-/// read, since what follows needs everything that is read. Returns the number of pages.
+/// Reads this many NAND pages of each LUN, `whole` or only their spare areas, on all LUNs in parallel, and makes all
+/// later chains wait for the last read, since what follows needs everything that is read. Returns the number of pages.
 pub(crate) fn read_all(reads: &[u32], whole: bool, work: &mut Work) -> u64 {
     let luns = || reads.iter().enumerate().filter(|(_, reads)| **reads > 0);
     for (lun, &reads) in luns() {

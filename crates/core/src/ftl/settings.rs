@@ -1,8 +1,10 @@
 //! `[ftl]`: the keys that FTLs share (a policy's own keys are in its file), and all the settings that an FTL reads.
 
 use super::reclaim::{RECLAIM_UNIT, ReclaimUnit};
+use super::slc_size::SlcSize;
+use crate::config::form::Formed;
 use crate::config::section::{ANY_TIME, bytes, count, one_of, share};
-use crate::config::{Kind, SlcSize, choice, section, switch};
+use crate::config::{Kind, choice, section, switch};
 use crate::flash::parallel::{ALLOCATION, Allocation, MultiPlane, Parallel, Spread};
 use crate::flash::superblocks::Superblocks;
 use crate::flash::{Flash, Work};
@@ -173,8 +175,8 @@ section! {
         background_flush: bool = "ftl.background_flush", "false" not in state;
         /// Keys of the victim policies.
         victims: super::gc::Own;
-        /// Step of a read retry at which data are rewritten: while a LUN is idle, it moves the data of a closed block whose
-        /// next read would need this step or a higher one (page-mapped FTLs; flash.errors).
+        /// Step of a read retry at which data are rewritten: while a LUN is idle, it moves the data of a closed block
+        /// whose next read would need this step or a higher one (page-mapped FTLs; flash.errors).
         refresh: Option<u32> = "ftl.refresh", count(1, 63) or "none", "none" not in state;
         /// Static wear levelling; `None` if there is none.
         wear_leveling: Option<StaticLeveling>;
@@ -202,7 +204,7 @@ choice! {
 }
 
 /// The kind of value that `ftl.slc_cache` takes.
-const SLC_SIZE: Kind = Kind::SlcSize { max: TIB };
+const SLC_SIZE: Kind = Kind::Form { form: &SlcSize::FORM, min: 1, max: TIB };
 
 choice! {
     /// The values of `ftl.slc_full`: what a write does when the SLC cache is full.

@@ -213,8 +213,8 @@ impl Slots {
 /// What check mode and simulated power cuts need.
 impl Slots {
     /// Keeps a medium from now on, with blocks of this shape; `programmed` says how many slots of each block are
-    /// programmed, `superblocks` where they are on the flash. With `gaps`, slots may be skipped. With `versions`, which check mode needs but followers do not, the
-    /// medium keeps the version of each owner, counted from 1.
+    /// programmed, `superblocks` where they are on the flash. With `gaps`, slots may be skipped. With `versions`, which
+    /// check mode needs but followers do not, the medium keeps the version of each owner, counted from 1.
     pub(crate) fn keep_medium(
         &mut self,
         shape: (u32, u32),

@@ -9,8 +9,8 @@ const LARGE: usize = 16 << 20;
 
 /// The owner in each slot's spare area.
 ///
-/// Of a large device, what is kept of an owner is its difference (exclusive or) from the owner that the slot would have if
-/// the device were written once, in order. Where it was, that is 0, and takes up no memory.
+/// Of a large device, what is kept of an owner is its difference (exclusive or) from the owner that the slot would have
+/// if the device were written once, in order. Where it was, that is 0, and takes up no memory.
 #[derive(Debug)]
 pub(crate) struct Spare {
     kept: Vec<u32>,

@@ -8,7 +8,7 @@ use super::sched::needs;
 use super::settings::Settings;
 use crate::config::{Contradiction, Ignored, Values};
 use load::{fail, generator, replay};
-pub(crate) use tenants::{arbitrates, replaced};
+pub(crate) use tenants::{order_of_arbiter, replaced};
 
 /// Checks `settings`, which were read from `values`.
 pub(crate) fn check(settings: &Settings, values: &Values) -> Result<(), Contradiction> {

@@ -1,17 +1,17 @@
 //! When a request of a recording is sent on another device (`workload.replay = "dependent"`).
 //!
 //! A program sends a request once another of its own has completed and it has thought. A recording does not say which
-//! program a request is of, but it says which requests of its stream had completed and were not yet continued by a later
-//! one. A request continues the one of them that had been idle for longest, as workers that think for about as long as
-//! each other do; if there is none, several were sent at once, and it follows the last that had completed. It is sent
-//! when that one has completed here, after the pause of the recording. A client with one thread is busy with others for
-//! most of that pause. So once the last that had completed has done so here too, the request is sent as soon after the two
-//! of them as it was after the last.
+//! program a request is of, but it says which requests of its stream had completed and were not yet continued by a
+//! later one. A request continues the one of them that had been idle for longest, as workers that think for about as
+//! long as each other do; if there is none, several were sent at once, and it follows the last that had completed. It
+//! is sent when that one has completed here, after the pause of the recording. A client with one thread is busy with
+//! others for most of that pause. So once the last that had completed has done so here too, the request is sent as soon
+//! after the two of them as it was after the last.
 //!
 //! Not every completion has a request that continues it: `fsync` waits for many writes and goes on with one. So a write
 //! or a trim that came before a flush is forgotten when that has completed; so is any request that was idle while
-//! [`ROUNDS`] others were sent and completed, and the one that was idle for longest of more than [`MOST`]. A request with
-//! a flush before it is sent with that flush, right behind it.
+//! [`ROUNDS`] others were sent and completed, and the one that was idle for longest of more than [`MOST`]. A request
+//! with a flush before it is sent with that flush, right behind it.
 //!
 //! On the device of the recording, every request is sent when it was recorded. `hfplayer` (Haghdoost et al., "On the
 //! Accuracy and Scalability of Intensive I/O Workload Replay", FAST 2017) has the same end; it speculates which request
@@ -303,8 +303,8 @@ impl Link {
 }
 
 impl Stream {
-    /// Returns the request that this one continues, used once more ([`NONE`] if none had completed), and whether it has a
-    /// flush before it. That is a record of the same line, whose completion is not known; both are sent together.
+    /// Returns the request that this one continues, used once more ([`NONE`] if none had completed), and whether it has
+    /// a flush before it. That is a record of the same line, whose completion is not known; both are sent together.
     #[inline]
     fn before(&mut self, record: &Record, links: &mut Slab<Link>) -> (u32, bool) {
         let both = match self.flush.take() {
@@ -326,7 +326,8 @@ impl Stream {
         (before, false)
     }
 
-    /// Returns the request that one which arrives at this time continues, used once more; [`NONE`] if none had completed.
+    /// Returns the request that one which arrives at this time continues, used once more; [`NONE`] if none had
+    /// completed.
     #[inline]
     fn continued(&mut self, arrival_ns: u64, links: &mut Slab<Link>) -> u32 {
         // A request does not wait for one that arrived and completed at its own arrival: they were sent together.

@@ -1,9 +1,24 @@
 //! Mapping entries between the host's requests and the map that it holds ([`super::held`]).
 
+use super::held::Held;
 use super::{Arrivals, DeviceView, Host};
-use crate::request::{Entry, Pages};
+use crate::request::{Entry, Pages, Pool, Request};
 use crate::util::Stat;
 use crate::workload::SourceError;
+
+/// The map that the host holds, if it holds any, as far as requests carry its entries.
+#[derive(Clone, Copy, Debug)]
+pub struct Lent<'a>(Option<&'a Held>);
+
+impl<'a> Lent<'a> {
+    /// Returns the entries that a request carries to the device.
+    pub fn entries_of(self, request: &Request) -> impl Iterator<Item = Entry> + use<'a> {
+        let Pages { first, pages, .. } = request.pages;
+        let held = self.0.filter(|_| request.mark.has_entries());
+        held.into_iter()
+            .flat_map(move |held| (first..first + pages).map(|lpn| held.entry(lpn).unwrap_or_default()))
+    }
+}
 
 impl Host {
     /// Returns the number of pages of a subregion, and the number of entries that a read carries at most, if the host
@@ -23,12 +38,10 @@ impl Host {
         self.held.as_ref().map_or_else(Vec::new, |held| held.stats())
     }
 
-    /// Returns the entries that a request carries to the device.
-    pub fn entries_of(&self, id: u32) -> impl Iterator<Item = Entry> {
-        let Pages { first, pages, .. } = self.pool[id].pages;
-        let held = self.held.as_deref().filter(|_| self.pool[id].mark.has_entries());
-        held.into_iter()
-            .flat_map(move |held| (first..first + pages).map(|lpn| held.entry(lpn).unwrap_or_default()))
+    /// Returns the requests, and the entries that they may carry to the device.
+    #[inline]
+    pub fn lend(&mut self) -> (&mut Pool, Lent<'_>) {
+        (&mut self.pool, Lent(self.held.as_deref()))
     }
 
     /// Returns the number of commands that read entries so far, and the bytes that they brought.
@@ -41,8 +54,8 @@ impl Host {
         self.held.as_ref().map_or(0, |held| usize::from(held.loads()))
     }
 
-    /// Returns the next request for the device, or a command that reads mapping entries, where tenants have queues of their
-    /// own, the scheduler works on whole flash blocks, or the host holds entries.
+    /// Returns the next request for the device, or a command that reads mapping entries, where tenants have queues of
+    /// their own, the scheduler works on whole flash blocks, or the host holds entries.
     #[inline(never)] // keeps the path of all other hosts short
     pub(super) fn next_or_load(
         &mut self,

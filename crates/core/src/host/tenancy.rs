@@ -110,7 +110,8 @@ impl Tenancy {
         }
     }
 
-    /// Whether the tenant whose turn it is has requests that were chosen but not handed over; `lane` is the host's queue.
+    /// Whether the tenant whose turn it is has requests that were chosen but not handed over; `lane` is the host's
+    /// queue.
     #[inline]
     pub(super) fn is_amid_batch(&self, lane: &Lane) -> bool {
         self.batches && self.has_chosen(lane)
@@ -123,8 +124,8 @@ impl Tenancy {
         !lane.chosen.is_empty()
     }
 
-    /// Makes the queue of a stream's tenant the host's; returns the tenant, and whether its queue has room. If it has, a
-    /// request must then be admitted to it.
+    /// Makes the queue of a stream's tenant the host's; returns the tenant, and whether its queue has room. If it has,
+    /// a request must then be admitted to it.
     pub(super) fn turn_to_stream(&mut self, stream: u16, lane: &mut Box<Lane>) -> (u32, bool) {
         let tenant = self.tenant_of(stream);
         self.turn(tenant, lane);

@@ -18,8 +18,8 @@ pub struct Drawn {
     pub idle_ns: u64,
 }
 
-/// The energy of a run, with `[energy]`: of flash operations and transfers by what they do and by cause, and of what has
-/// no cause. All but `by_cause` are parts of the total.
+/// The energy of a run, with `[energy]`: of flash operations and transfers by what they do and by cause, and of what
+/// has no cause. All but `by_cause` are parts of the total.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Energy {
     /// The sum of all parts, millijoules.

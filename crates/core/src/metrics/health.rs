@@ -23,8 +23,8 @@ pub struct Health {
     pub state: State,
     /// When the device turned read-only, on the clock of the arrivals; null if it did not.
     pub read_only_ns: Option<u64>,
-    /// Page reads that could not be corrected, by the host or the device itself; only where reads can meet errors. NVMe:
-    /// Media and Data Integrity Errors.
+    /// Page reads that could not be corrected, by the host or the device itself; only where reads can meet errors.
+    /// NVMe: Media and Data Integrity Errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub media_errors: Option<u64>,
     /// Requests that failed: a read-only device refused them, in whole or in part, or they could not be read.

@@ -37,8 +37,8 @@ pub struct Tenant {
     pub requests_per_s: f64,
     /// The flash's work for the tenant.
     pub flash: TenantFlash,
-    /// What the tenant's clients saw, if a benchmark or a fio job sends its requests; `flash` and `merges` in it are the
-    /// whole device's over the measured runs.
+    /// What the tenant's clients saw, if a benchmark or a fio job sends its requests; `flash` and `merges` in it are
+    /// the whole device's over the measured runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<Benchmark>,
     /// The tenant's page cache, if it has one.

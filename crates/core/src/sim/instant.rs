@@ -3,9 +3,9 @@
 use std::hint::black_box;
 
 use super::{Completion, Feed, Observer, RunError, Simulation};
-use crate::device::Device;
-use crate::ftl::{Ftl, Inspect, Police, Running, with_ftl};
-use crate::host::{Arrivals, Host};
+use crate::device::Turn;
+use crate::ftl::{Ftl, Inspect, Police, with_ftl};
+use crate::host::Arrivals;
 use crate::metrics::Done;
 use crate::sim::{Activity, Handling};
 use crate::util::NONE;
@@ -93,8 +93,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Whether nothing comes from above now and no task of the device's own is due, so that an instant at which steps and
-    /// commands have only moved on is over.
+    /// Whether nothing comes from above now and no task of the device's own is due, so that an instant at which steps
+    /// and commands have only moved on is over.
     fn nothing_begins(&self) -> bool {
         let takes = self.device.has_room() && (self.host.waiting() > 0 || self.feed.next_ns() <= self.now_ns);
         let alarm_ns = self.device.tasks.alarm_ns(self.now_ns.saturating_sub(1));
@@ -105,8 +105,11 @@ impl Simulation<'_> {
     /// on. Returns whether anything can begin because of it.
     #[inline(never)] // keeps the path of all other runs short
     fn beside(&mut self, observer: &mut dyn Observer) -> bool {
-        let Simulation { device, host, ftl, done, now_ns, .. } = self;
-        let moved = with_ftl!(ftl, ftl => device.go_through(*now_ns, &mut host.pool, ftl, done));
+        let Simulation { device, host, ftl, work, done, now_ns, .. } = self;
+        let pool = &mut host.pool;
+        let moved = with_ftl!(ftl, ftl => {
+            device.go_through(&mut Turn { now_ns: *now_ns, pool, ftl, work, done })
+        });
         if self.seen.reported_ns.is_some() {
             self.tell_activity(observer);
         }
@@ -115,9 +118,9 @@ impl Simulation<'_> {
 
     /// Lets the device begin work of its own; returns whether it did anything.
     pub(super) fn begin_own(&mut self) -> bool {
-        let Simulation { device, host, feed, ftl, work, now_ns, .. } = self;
+        let Simulation { device, host, feed, ftl, work, done, now_ns, .. } = self;
         let lull = !feed.ended() && feed.next_ns() > *now_ns;
-        device.begin_own((*now_ns, lull), &mut host.pool, ftl, work)
+        device.begin_own(Turn { now_ns: *now_ns, pool: &mut host.pool, ftl, work, done }, lull)
     }
 
     /// Runs the events that are due above the block layer.
@@ -149,14 +152,12 @@ impl Simulation<'_> {
     /// Hands over a request, if there is one; returns whether there was.
     #[inline(always)] // for every request
     fn hand_over_one(&mut self) -> Result<bool, SourceError> {
-        let Simulation { device, host, feed, ftl, done, now_ns, .. } = self;
+        let Simulation { device, host, feed, ftl, work, done, now_ns, .. } = self;
         with_ftl!(ftl, ftl => {
             let Some(id) = host.next(*now_ns, feed, ftl)? else { return Ok(false) };
-            if device.is_apart() {
-                accept_apart(device, (id, host), *now_ns, ftl, done);
-            } else {
-                device.accept(id, &mut host.pool, ftl);
-            }
+            let (pool, lent) = host.lend();
+            let mut turn = Turn { now_ns: *now_ns, pool, ftl, work, done };
+            device.accept(id, &mut turn, |request| lent.entries_of(request));
         });
         Ok(true)
     }
@@ -165,7 +166,7 @@ impl Simulation<'_> {
     #[inline(always)] // for every instant
     fn issue(&mut self) {
         let Simulation { device, host, ftl, work, done, now_ns, .. } = self;
-        with_ftl!(ftl, ftl => device.issue(*now_ns, &mut host.pool, ftl, work, done));
+        with_ftl!(ftl, ftl => device.issue(&mut Turn { now_ns: *now_ns, pool: &mut host.pool, ftl, work, done }));
     }
 
     /// Reports activities that have ended by now, and how many requests have been pending since the last report.
@@ -258,7 +259,7 @@ impl Simulation<'_> {
         if let (Feed::Above(above), Some(_)) = (&mut self.feed, &self.check) {
             above.landed(&self.host.pool[id], &|lpn| self.device.version(lpn, &self.ftl));
         }
-        self.note_awake();
+        self.device.completes();
     }
 
     /// Gives the observer a chance, now and then, to stop the run: timers may run for years without a completion.
@@ -333,19 +334,4 @@ impl Simulation<'_> {
     fn broken(&self, fault: &str) -> RunError {
         RunError::Check(format!("{fault} (after {} requests, at {} ns)", self.completed, self.now_ns))
     }
-}
-
-/// Lets the device take a request where it does not simply join the queue, with the entries that it carries.
-#[inline(never)] // keeps the path of all other requests short
-fn accept_apart(
-    device: &mut Device,
-    (id, host): (u32, &mut Host),
-    now_ns: u64,
-    ftl: &impl Running,
-    done: &mut Vec<u32>,
-) {
-    if host.pool[id].mark.has_entries() {
-        device.carry(id, host.pool[id].pages.pages, host.entries_of(id));
-    }
-    device.accept_apart(id, now_ns, &mut host.pool, ftl, done);
 }

@@ -4,9 +4,7 @@
 //! trace or a generator ([`Simulation::replay`]), or something above the block layer that is told about completions
 //! ([`Simulation::below`]). Its driver controls the time; into which calls of [`Simulation::advance`] does not matter.
 
-mod awake;
 mod feed;
-mod follow;
 mod instant;
 mod kept;
 mod observer;
@@ -23,13 +21,13 @@ mod timeline;
 use crate::clock::NEVER;
 use crate::device::Device;
 use crate::flash::Work;
-use crate::ftl::{Ftl, Serve};
+use crate::flash::moves::Moves;
+use crate::ftl::{Follow, Ftl, Locate, Serve};
 use crate::host::{Arrivals, Host, LATEST_NS, SubmitError};
 use crate::metrics::{Preconditioning, Recorder, Report};
 use crate::request::Pages;
 use crate::settings::Settings;
 use crate::workload::Record;
-use awake::Awake;
 use feed::Feed;
 use instant::{Checker, Seen};
 pub use kept::Kept;
@@ -67,8 +65,6 @@ pub struct Simulation<'a> {
     timed: bool,
     check: Option<Checker>,
     sampler: Sampler,
-    /// For how long anything was under way in the device, if the controller has a power.
-    awake: Option<Awake>,
     /// The media and the record of operations that a power cut needs, if cuts are possible.
     power: Option<Box<power::Power>>,
     /// Whether power is off.
@@ -115,6 +111,22 @@ impl<'a> Simulation<'a> {
             self.sampler = Sampler::new(&self.settings, self.extent.first_ns);
         }
         Ok(number)
+    }
+
+    /// Returns a record of where user data goes from now on; must be called before anything is submitted.
+    pub fn follow(&mut self) -> Moves {
+        let moves = Moves::default();
+        self.ftl.follow(&moves);
+        self.device.follow(&moves);
+        if let Feed::Submitted(submitted) = &mut self.feed {
+            submitted.moves = Some(moves.clone());
+        }
+        moves
+    }
+
+    /// Returns the slot of the user data that a logical page resolves to, or `u32::MAX` if it has no data.
+    pub fn slot(&self, lpn: u32) -> u32 {
+        self.ftl.slot(lpn)
     }
 
     /// Returns the simulated time, ns.
@@ -240,7 +252,7 @@ impl<'a> Simulation<'a> {
     fn drive(&mut self, until_ns: u64, observer: &mut dyn Observer) -> Result<bool, RunError> {
         self.seen.completions = observer.wants_completions();
         self.seen.attended = self.seen.completions || self.check.is_some();
-        self.seen.attended |= self.awake.is_some() || self.tenants.is_some();
+        self.seen.attended |= self.device.hears_time() || self.tenants.is_some();
         let most = self.seen.answered.saturating_add(observer.room());
         let last_ns = until_ns.min(NEVER - 1);
         let whole = loop {

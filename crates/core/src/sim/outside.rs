@@ -1,5 +1,5 @@
-//! What happens to a running device from outside: it slows down, ages, wears or turns read-only, so that what is above it
-//! can be seen to cope. None of it is in a trace: a run that repeats the requests repeats nothing of this.
+//! What happens to a running device from outside: it slows down, ages, wears or turns read-only, so that what is above
+//! it can be seen to cope. None of it is in a trace: a run that repeats the requests repeats nothing of this.
 
 use super::Simulation;
 use crate::ftl::{Inspect, Serve};

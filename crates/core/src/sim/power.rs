@@ -214,7 +214,7 @@ impl Simulation<'_> {
         if self.under_way() > 0 || !self.extent.outlasts {
             self.device.used(self.now_ns, &mut self.extent.used);
         }
-        self.count_awake();
+        self.device.passes(self.now_ns, self.extent.first_ns);
         // Operations in service are recorded with the times at which they would have ended.
         while self.device.array().next_ns() != NEVER {
             let at_ns = self.device.array().next_ns();
@@ -283,7 +283,7 @@ impl Simulation<'_> {
 
 /// Runs the steps of a recovery on an idle device; returns its operations and how long they took, ns.
 fn run_alone(settings: &Settings, work: &Work) -> (Operations, u64) {
-    let mut array = Array::new(settings);
+    let mut array = Array::new(settings, &settings.order);
     let mut operations = Operations::default();
     let mut now_ns = 0;
     array.keep_spans();

@@ -62,8 +62,10 @@ pub(super) fn set_steps(settings: &Settings, device: &Device, pads: bool, work: 
         work.tally(&settings.flash);
     }
     if device.array().overlaps_steps() {
-        work.keep_apart();
         work.number_loads();
+    }
+    if device.keeps_apart() {
+        work.keep_apart();
     } else if device.array().folds() && !pads {
         work.fold();
     }

@@ -62,14 +62,14 @@ impl Simulation<'_> {
     /// Ends the intervals that are over, and counts for how long anything has been under way.
     #[cold]
     pub(super) fn sample(&mut self) {
-        self.count_awake();
+        self.device.passes(self.now_ns, self.extent.first_ns);
         if self.sampler.intervals.as_ref().is_some_and(|intervals| intervals.due_ns() <= self.now_ns) {
             let counters = self.counters();
             if let Some(intervals) = &mut self.sampler.intervals {
                 intervals.sample(self.now_ns, &counters);
             }
         }
-        self.sampler.set_due(self.awake.is_some());
+        self.sampler.set_due(self.device.hears_time());
     }
 
     /// Returns the number of requests of the workload that have arrived but not completed.
@@ -146,32 +146,15 @@ impl Simulation<'_> {
         report
     }
 
-    /// Counts the time up to now, at the beginning of an instant or when the power is cut.
-    pub(super) fn count_awake(&mut self) {
-        let under_way = self.device.is_under_way();
-        if let Some(awake) = &mut self.awake {
-            awake.count(self.now_ns, self.extent.first_ns, under_way);
-        }
-    }
-
-    /// Notes that a request of the workload completes now.
-    pub(super) fn note_awake(&mut self) {
-        if let Some(awake) = &mut self.awake {
-            awake.at_last_ns = awake.active_ns;
-        }
-    }
-
     /// Returns for how long anything was under way in the device, ns, from the first arrival to the end of the run's
     /// extent; 0 if this is not counted.
     pub(super) fn awake_ns(&self) -> u64 {
-        let Some(mut awake) = self.awake else { return 0 };
+        let Some(awake) = self.device.awake() else { return 0 };
         if self.under_way() == 0 {
             return awake.at_last_ns;
         }
-        if !self.off {
-            awake.count(self.now_ns, self.extent.first_ns, self.device.is_under_way());
-        }
         awake.active_ns
+            + awake.more_ns(self.now_ns, self.extent.first_ns, self.device.is_under_way() && !self.off)
     }
 
     /// Returns the parts of the run's energy, given how long the run has taken, ns.
@@ -232,6 +215,7 @@ impl Simulation<'_> {
         report.add_own([("scheduler", self.host.stats()), ("device", self.device.stats())]);
         report.add_own([("host_map", self.host.held_stats())]);
         report.add_own(self.ftl.stats().into_iter().chain(self.device.tasks.stats()));
+        report.add_own(self.device.watched());
         report.miss_curve =
             self.device.lookups().map(|lookups| MissCurves::new(lookups, entry_bytes, unit_bytes));
     }

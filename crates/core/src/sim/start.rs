@@ -4,7 +4,7 @@ use super::feed::Feed;
 use super::instant::{Checker, Seen};
 use super::report::{Extent, Sampler};
 use super::tenants::Tenants;
-use super::{Awake, Observer, Prepared, RunError, Simulation, prepare};
+use super::{Observer, Prepared, RunError, Simulation, prepare};
 use crate::clock::NEVER;
 use crate::device::{Device, Used};
 use crate::ftl::{Ftl, LookUp, Prepare};
@@ -144,6 +144,9 @@ impl<'a> Simulation<'a> {
         if settings.results.miss_curve {
             device.keep_lookups(&ftl);
         }
+        if settings.energy.has_power() {
+            device.keep_awake();
+        }
         device.keep_versions(check && matches!(feed, Feed::Above(_)));
         let first_ns = first_arrival_ns(&feed);
         let tenants = Tenants::new(settings).map(Box::new);
@@ -178,7 +181,6 @@ impl<'a> Simulation<'a> {
             timed,
             check: check.then(|| Checker::new(lpns)),
             sampler: Sampler::new(settings, first_ns),
-            awake: settings.energy.has_power().then(Awake::default),
             power: None,
             off: false,
         }

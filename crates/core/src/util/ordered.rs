@@ -4,8 +4,8 @@ use super::{NONE, Slab};
 
 /// Ids ordered by a position and, at equal positions, by insertion: a treap (Aragon and Seidel, "Randomized search
 /// trees", FOCS 1989) whose priorities follow from the number of insertions, so that every run is the same. Insertion,
-/// removal and search take O(log n) expected steps. Each id has a slot while it is there, which its owner keeps, so that
-/// memory is in proportion to the most ids that were there at one time, however large ids are.
+/// removal and search take O(log n) expected steps. Each id has a slot while it is there, which its owner keeps, so
+/// that memory is in proportion to the most ids that were there at one time, however large ids are.
 ///
 /// Each id may have a start besides; the first id that has started by some time is found in as many steps, because
 /// each node keeps the least start below it (as in Stoica and Abdel-Wahab, "Earliest Eligible Virtual Deadline First",

@@ -1,11 +1,12 @@
 //! `[workload]` and the generator's table.
 
+use crate::config::form::Formed;
 use crate::config::section::{ANY_TIME, OPERATION, Switched, bytes, count, defaults, number, one_of, share};
 use crate::config::{Ignored, Key, Kind, Section, SizeMix, Value, Values, choice, section};
 
 const PATH: Kind = Kind::Path;
 /// Sizes of a generator's requests, each within the limits of `workload.synthetic.size`.
-const SIZES: Kind = Kind::SizeMix { min: 512, max: 1 << 30 };
+const SIZES: Kind = Kind::Form { form: &SizeMix::FORM, min: 512, max: 1 << 30 };
 
 section! {
     /// `[workload]`.
@@ -96,8 +97,8 @@ choice! {
         Open = "open",
         /// host.queue_depth requests are kept outstanding; recorded times are ignored
         Closed = "closed",
-        /// a request waits for the one of its stream that it continues, and for the time that its sender took since then;
-        /// needs a trace with completions
+        /// a request waits for the one of its stream that it continues, and for the time that its sender took since
+        /// then; needs a trace with completions
         Dependent = "dependent",
     }
 }

@@ -5,6 +5,7 @@
 //! requests ([`super::Record::stream`]).
 
 use super::settings::Workload;
+use crate::config::form::Formed;
 use crate::config::section::{ANY_TIME, Section, count, defaults, keys};
 use crate::config::{ByteRange, Contradiction, Key, Kind, Values, choice, path, section};
 
@@ -35,10 +36,10 @@ section! {
         /// The tenant's part of the addresses, in which its own begin at 0; side-by-side: the device is divided evenly,
         /// in the order of the names.
         range: Option<ByteRange> = "tenant.NAME.range", RANGE or "side-by-side", "side-by-side";
-        /// Number of requests that the tenant may send in its turn (host.arbiter = "wrr"), or its share under
-        /// host.scheduler = "bfq", with host.queues shared.
+        /// Number of requests that the tenant may send in its turn, or its share, where arbiter or scheduler go by
+        /// weights.
         weight: u32 = "tenant.NAME.weight", count(1, 1 << 16), "1";
-        /// Class of the tenant (host.arbiter = "wrr" or "flin", flash.order = "flin").
+        /// Class of the tenant, where the arbiter or the order at a die go by classes.
         priority: Class = "tenant.NAME.priority", "medium";
         /// Places in the tenant's pending queue (host.queues = "per-tenant"), and the number of requests that a closed
         /// replay keeps outstanding.
@@ -50,7 +51,7 @@ section! {
     }
 }
 
-const RANGE: Kind = Kind::ByteRange { max: 1 << 60 };
+const RANGE: Kind = Kind::Form { form: &ByteRange::FORM, min: 0, max: 1 << 60 };
 
 /// A tenant.
 #[derive(Clone, Debug, PartialEq)]

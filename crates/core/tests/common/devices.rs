@@ -1,15 +1,16 @@
 //! Random small devices. They are separate from the other files of `common`, which need no other crates.
 #![allow(dead_code)]
 
-use ftlab_core::config::{ByPageType, SlcSize};
+use ftlab_core::config::ByPageType;
 use ftlab_core::flash::errors::{Errors, Process, Retry};
-use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Order, Parallel, Suspend};
+use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::settings::{Cell, Programming};
 use ftlab_core::ftl::check;
 use ftlab_core::ftl::map::dftl::Load;
 use ftlab_core::ftl::reclaim::ReclaimUnit;
 use ftlab_core::ftl::settings::StaticLeveling;
 use ftlab_core::ftl::settings::{FlushCounts, FreeBlocks, HostFlush, SlcFull};
+use ftlab_core::ftl::slc_size::SlcSize;
 use ftlab_core::settings::Settings;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -37,7 +38,6 @@ pub fn parallel() -> impl Strategy<Value = Parallel> {
             (interleave, planes, cache_program, cache_read, out_of_order),
             (suspend, to, back, most, passed),
         )| Parallel {
-            order: Order::Emission,
             interleave,
             multi_plane: [MultiPlane::Off, MultiPlane::SameOffset, MultiPlane::Free][planes as usize],
             cache_program,

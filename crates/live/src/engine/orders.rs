@@ -1,8 +1,8 @@
 //! What a device is told while it runs: to fail, to slow down, to age, to wear, to turn read-only.
 //!
-//! A failing sector is the engine's own: the simulation serves the request, and the client gets an error. So a recording
-//! replays to the same result as ever. Everything else changes the simulation, and a replay that knows nothing of it
-//! cannot be exact: the recording says so.
+//! A failing sector is the engine's own: the simulation serves the request, and the client gets an error. So a
+//! recording replays to the same result as ever. Everything else changes the simulation, and a replay that knows
+//! nothing of it cannot be exact: the recording says so.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! Requests of the transmission phase.
 //!
-//! Interpretation: with extended headers the data of a write follow also where its flag does not say so. The protocol asks
-//! clients for the flag; qemu from 10.0 leaves it out (seen with 10.0.13), and nbdkit serves it.
+//! Interpretation: with extended headers the data of a write follow also where its flag does not say so. The protocol
+//! asks clients for the flag; qemu from 10.0 leaves it out (seen with 10.0.13), and nbdkit serves it.
 
 use super::reply::Form;
 use super::{MAX_PAYLOAD, u16_at, u32_at, u64_at};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 /// Bytes of the largest page that the format can have.
 const MOST: u64 = i32::MAX as u64;
-/// Bytes of a page for which memory is taken before its data shows that it has as many. Most writers make pages of about
-/// 1 MiB; fastparquet makes one of a whole row group.
+/// Bytes of a page for which memory is taken before its data shows that it has as many. Most writers make pages of
+/// about 1 MiB; fastparquet makes one of a whole row group.
 const TRUSTED: usize = 64 << 20;
 /// Bytes after a page that may be touched when its data is read in words.
 pub(super) const SLACK: usize = 16;
@@ -195,8 +195,8 @@ fn unpack(
     })
 }
 
-/// Unpacks LZ4 as Hadoop frames it: the bytes of a part, then its blocks, each after its own length; `None` if it is not
-/// that.
+/// Unpacks LZ4 as Hadoop frames it: the bytes of a part, then its blocks, each after its own length; `None` if it is
+/// not that.
 fn hadoop(mut from: &[u8], mut to: &mut [u8]) -> Option<()> {
     fn number(from: &mut &[u8]) -> Option<usize> {
         let (number, rest) = from.split_first_chunk::<4>()?;

@@ -87,8 +87,8 @@ fn base64(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Arrow's schema: a FlatBuffer with the tables `Message`, `Schema` and `Field` of its format (Message.fbs, Schema.fbs).
-/// A table begins with the distance back to the list of where its fields are; every position is checked.
+/// Arrow's schema: a FlatBuffer with the tables `Message`, `Schema` and `Field` of its format (Message.fbs,
+/// Schema.fbs). A table begins with the distance back to the list of where its fields are; every position is checked.
 struct Arrow<'a>(&'a [u8]);
 
 impl Arrow<'_> {

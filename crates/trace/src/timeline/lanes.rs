@@ -62,8 +62,8 @@ impl Senders {
         names.get(usize::from(stream)).cloned().unwrap_or_else(|| stream.to_string())
     }
 
-    /// Returns the name of the tenant for whose request something is done; empty if it is for none: a read without pages
-    /// fetches mapping entries for the host.
+    /// Returns the name of the tenant for whose request something is done; empty if it is for none: a read without
+    /// pages fetches mapping entries for the host.
     pub fn name_for(&self, request: &Dispatch) -> String {
         let for_host = request.op == Op::Read && request.pages == 0;
         if for_host { String::new() } else { self.name(request.stream) }

@@ -1,10 +1,10 @@
 //! The timeline of a run, in a format that <https://ui.perfetto.dev> opens.
 //!
 //! Under `host` there is a slice for each request, from arrival to completion, with its `wait` and `access` inside;
-//! under `device`, the link and the cores have their tracks, the write buffer a count of its pages, and each channel has its `bus` and its chips, with a
-//! slice for every flash operation's cells and for every transfer of data. An arrow leads from a request through the
-//! work that the link and the cores do for it, and through its flash operations. Tenants have tracks of their own for
-//! their requests, and their name in that of every slice that runs for them.
+//! under `device`, the link and the cores have their tracks, the write buffer a count of its pages, and each channel
+//! has its `bus` and its chips, with a slice for every flash operation's cells and for every transfer of data. An arrow
+//! leads from a request through the work that the link and the cores do for it, and through its flash operations.
+//! Tenants have tracks of their own for their requests, and their name in that of every slice that runs for them.
 
 mod encoder;
 mod lanes;

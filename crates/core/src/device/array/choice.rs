@@ -8,21 +8,22 @@
 //! of its block; one that interrupts an operation also waits for all programs of its block. Programs and erasures of a
 //! LUN begin in the order of their emission, after all reads emitted before them.
 //!
-//! Where tenants are to be slowed down alike ([`super::flin`]), a read waits as one out of order, a program for earlier
-//! ones of its block and erasures of its LUN (if it is not of the host's own data, or the FTL maps blocks, for all earlier
-//! ones of its LUN), and an erasure, like whatever waits for other LUNs, for all earlier steps.
+//! Where the order has queues of its own ([`super::order`]), a read waits as one out of order, a program for earlier
+//! ones of its block and erasures of its LUN (if it is not of the host's own data, or the FTL maps blocks, for all
+//! earlier ones of its LUN), and an erasure, like whatever waits for other LUNs, for all earlier steps.
 //!
 //! A multi-plane operation also takes, from every other plane of the same die, the step that that plane would take
 //! next, provided it is the same operation and, where `flash.multi_plane` requires it, on the same page number in its
 //! block (erasures are exempt from this). No step waits for others to join it.
 
 use super::frame::Frame;
-use super::lines::{ALIKE, CHANGES, LINE, Lines, OPEN};
+use super::lines::{ALIKE, CHANGES, Extra, LINE, Lines, OPEN};
+use super::order::Arrival;
 use super::overlap::Overlap;
-use super::state::{Die, Extra, Group, Lun};
+use super::state::{Die, Group, Lun};
 use super::steps::{NO_STEP, Reference};
-use crate::flash::{Operation, parallel::MultiPlane};
-use crate::util::NONE;
+use crate::flash::{Cause, Operation, parallel::MultiPlane};
+use crate::util::{Chain, NONE};
 
 /// Criteria for the steps that a die may take.
 #[derive(Clone, Copy, Debug)]
@@ -59,17 +60,22 @@ impl Overlap {
         before: Option<u64>,
         now_ns: u64,
     ) -> Option<u32> {
-        let mut best = [NONE; 2];
-        if before.is_none() && self.flin.is_some() {
-            return self.choose_fairly(frame, die, now_ns);
+        if before.is_none()
+            && let Some(queues) = self.queues.take()
+        {
+            let chosen = queues.choose(die, now_ns, &mut |slot| self.is_able(frame, slot));
+            self.queues = Some(queues);
+            return chosen;
         }
+        let mut best = [NONE; 2];
         let (first, end) = self.dies[die as usize].luns;
         for at in first..end {
             let lun = self.order[at as usize];
             for (kind, best) in best.iter_mut().enumerate().take(if before.is_some() { 1 } else { 2 }) {
                 let wanted = self.wanted(kind == 0, before);
                 let found = self.candidate(frame, lun, wanted);
-                if found != NONE && (*best == NONE || self.number(found) < self.number(*best)) {
+                if found != NONE && (*best == NONE || self.waiting.number(found) < self.waiting.number(*best))
+                {
                     *best = found;
                 }
             }
@@ -77,7 +83,7 @@ impl Overlap {
         let [read, other] = best;
         let read_goes = other == NONE
             || read != NONE
-                && (self.number(read) < self.number(other)
+                && (self.waiting.number(read) < self.waiting.number(other)
                     || self.options.out_of_order && self.dies[die as usize].passed < self.options.max_passed);
         let chosen = if read_goes { read } else { other };
         (chosen != NONE).then_some(chosen)
@@ -85,46 +91,32 @@ impl Overlap {
 
     /// Removes a step that begins from its lists.
     pub(super) fn take_out(&mut self, frame: &Frame, slot: u32, now_ns: u64) {
-        self.list(frame, slot, false);
-        if let Some(flin) = &mut self.flin {
-            flin.leave(slot, now_ns);
+        self.waiting.list(frame, slot, false);
+        if let Some(queues) = &mut self.queues {
+            queues.leave(slot, now_ns);
         }
     }
 
-    /// Returns the program or erasure of a new step's block that the step waits for; if it is one itself, it is the last one
-    /// of its block from now on.
-    pub(super) fn change_before(&mut self, frame: &Frame, slot: u32) -> Reference {
-        let step = &frame.steps[slot].step;
-        let block = self.pages_per_block.div(step.page) as usize;
-        let last = self.changes[block];
-        match step.operation {
-            Operation::Read if self.options.out_of_order => self.change_read(frame, last, step.page),
-            Operation::Read => last,
-            _ => std::mem::replace(&mut self.changes[block], frame.steps.reference(slot)),
+    /// Whether a step can begin, no matter what it overtakes. If it waits for a step elsewhere, its die is served again
+    /// when that step has finished.
+    fn is_able(&mut self, frame: &mut Frame, slot: u32) -> bool {
+        let step = frame.steps[slot].step;
+        let last = step.operation == Operation::Erase || step.settled != 0;
+        let older = |line: &Chain<LINE>| self.waiting.number(line.head) < self.waiting.number(slot);
+        let lines = &self.waiting.lines[step.lun as usize].all;
+        let keeps = self.in_order || step.cause != Cause::Host;
+        let keeps = keeps && step.operation == Operation::Program;
+        if last && lines.iter().any(older) || keeps && older(&lines[CHANGES]) {
+            return false; // else recovery could not undo a collection: it goes by the block programmed last
         }
-    }
-
-    /// Returns the step that an out-of-order read waits for: the program of its page or an erasure of its block.
-    /// Searches back from `last`, the newest program or erasure of the block; a LUN finishes these in numerical order.
-    fn change_read(&self, frame: &Frame, last: Reference, page: u32) -> Reference {
-        let mut change = last;
-        while frame.steps.unfinished(change) {
-            let step = &frame.steps[change.0].step;
-            if step.operation == Operation::Erase || step.page == page {
-                break;
-            }
-            change = self.extras[change.0 as usize].change;
-        }
-        change
-    }
-
-    /// Returns the number of a step; for [`NONE`], the greatest number there is.
-    pub(super) fn number(&self, slot: u32) -> u64 {
-        self.extras.get(slot as usize).map_or(u64::MAX, |extra| extra.number)
+        let Some(awaited) = self.awaited(frame, step.lun, slot) else { return true };
+        frame.steps[awaited].awaited = true;
+        self.stall(frame, step.lun);
+        false
     }
 
     fn older(&self, one: u32, other: u32) -> u32 {
-        if self.number(one) <= self.number(other) { one } else { other }
+        if self.waiting.number(one) <= self.waiting.number(other) { one } else { other }
     }
 
     /// Returns which of the wanted steps a LUN would take, or [`NONE`]. If the LUN has to wait for a step elsewhere,
@@ -134,9 +126,9 @@ impl Overlap {
             return self.passing_read(frame, lun, wanted);
         }
         // In order, only the oldest step of the LUN can be taken.
-        let [urgent, other, changes] = self.luns[lun as usize].lines.all.map(|line| line.head);
+        let [urgent, other, changes] = self.waiting.lines[lun as usize].all.map(|line| line.head);
         let slot = self.older(self.older(urgent, other), changes);
-        let takes = self.number(slot) < wanted.before
+        let takes = self.waiting.number(slot) < wanted.before
             && (frame.steps[slot].step.operation == Operation::Read) == wanted.reads
             && self.fits(frame, slot, wanted);
         if !takes {
@@ -152,11 +144,13 @@ impl Overlap {
 
     /// Returns the LUN's oldest wanted read that waits for nothing, no matter what it overtakes.
     fn passing_read(&mut self, frame: &mut Frame, lun: u32, wanted: Wanted) -> u32 {
-        let Lines { all, open } = &self.luns[lun as usize].lines;
+        let Lines { all, open } = &self.waiting.lines[lun as usize];
         let (mut reads, open) = ([all[0].head, all[1].head], open.map(|list| list.head));
         let (kind, mut at) = match wanted.offset {
             Some(NONE) => return NONE,
-            Some(offset) => (ALIKE, [self.alike[self.alike_at(lun, offset).expect("listed")].head, NONE]),
+            Some(offset) => {
+                (ALIKE, [self.waiting.alike[self.waiting.alike_at(lun, offset).expect("listed")].head, NONE])
+            }
             None => (OPEN, open),
         };
         if wanted.interrupts.is_some() {
@@ -166,25 +160,25 @@ impl Overlap {
         let (mut found, mut waits) = (NONE, false);
         while found == NONE {
             let slot = self.older(at[0], at[1]);
-            if self.number(slot) >= wanted.before {
+            if self.waiting.number(slot) >= wanted.before {
                 break;
             }
-            at[usize::from(slot != at[0])] = self.extras[slot as usize].links[kind].behind;
+            at[usize::from(slot != at[0])] = self.waiting.extras[slot as usize].links[kind].behind;
             if !self.fits(frame, slot, wanted) {
                 continue;
             }
-            if self.extras[slot as usize].aside {
+            if self.waiting.extras[slot as usize].aside {
                 waits = true;
             } else if let Some(awaited) = self.awaited(frame, lun, slot) {
                 frame.steps[awaited].awaited = true;
-                self.put_aside(frame, slot, awaited);
+                self.waiting.put_aside(frame, slot, awaited);
                 waits = true;
             } else if !self.shares_suspended(frame, lun, slot) {
                 found = slot;
             }
         }
         // If an older wanted read waits, the die is served again when the step that the read waits for has finished.
-        let end = self.number(found).min(wanted.before);
+        let end = self.waiting.number(found).min(wanted.before);
         if waits || kind == OPEN && self.has_aside(frame, reads, end, wanted) {
             self.stall(frame, lun);
         }
@@ -194,8 +188,8 @@ impl Overlap {
     /// Whether the lines with these heads hold a wanted read, numbered below `end`, that was put aside.
     fn has_aside(&self, frame: &Frame, heads: [u32; 2], end: u64, wanted: Wanted) -> bool {
         heads.into_iter().any(|mut slot| {
-            while self.number(slot) < end {
-                let Extra { aside, links, .. } = &self.extras[slot as usize];
+            while self.waiting.number(slot) < end {
+                let Extra { aside, links, .. } = &self.waiting.extras[slot as usize];
                 if *aside && self.fits(frame, slot, wanted) {
                     return true;
                 }
@@ -215,7 +209,7 @@ impl Overlap {
 
     /// Returns a page's number within its block, or [`NONE`] if there is no page.
     fn offset(&self, page: u32) -> u32 {
-        if page == NONE { NONE } else { self.pages_per_block.rem(page) }
+        if page == NONE { NONE } else { self.waiting.pages_per_block.rem(page) }
     }
 
     fn fits(&self, frame: &Frame, slot: u32, wanted: Wanted) -> bool {
@@ -231,7 +225,7 @@ impl Overlap {
         // Programs and erasures of a block begin in the order of emission anyway; with cached programs, the next one
         // begins before the last has ended.
         let reads = step.operation == Operation::Read;
-        let change = if reads { self.extras[slot as usize].change } else { NO_STEP };
+        let change = if reads { self.waiting.extras[slot as usize].change } else { NO_STEP };
         let mut waits = frame.steps.awaited_by(slot).into_iter().chain([change]);
         let awaited = waits.find(|&wanted| frame.steps.unfinished(wanted)).map(|(awaited, _)| awaited);
         match step.settled {
@@ -257,7 +251,8 @@ impl Overlap {
 
     /// Returns the oldest unfinished program or erasure of a LUN.
     fn oldest_change(&self, frame: &Frame, lun: u32) -> Option<u32> {
-        let Lun { die, held: [_, changes], lines: Lines { all, .. }, .. } = &self.luns[lun as usize];
+        let Lun { die, held: [_, changes], .. } = &self.luns[lun as usize];
+        let all = &self.waiting.lines[lun as usize].all;
         if *changes == 0 {
             return None;
         }
@@ -271,17 +266,17 @@ impl Overlap {
             let step = &frame.steps[slot].step;
             step.lun == lun && step.operation != Operation::Read
         };
-        let first = all[if self.passing { CHANGES } else { 0 }].head;
+        let first = all[if self.waiting.passing { CHANGES } else { 0 }].head;
         let some = |slot: u32| (slot != NONE).then_some(slot);
-        let behind = |&slot: &u32| some(self.extras[slot as usize].links[LINE].behind);
+        let behind = |&slot: &u32| some(self.waiting.extras[slot as usize].links[LINE].behind);
         let waiting = std::iter::successors(some(first), behind).find(changes);
         let begun = begun.into_iter().flat_map(|head| frame.steps.line(head)).filter(changes);
-        begun.chain(waiting).min_by_key(|&slot| self.number(slot))
+        begun.chain(waiting).min_by_key(|&slot| self.waiting.number(slot))
     }
 
     /// Whether a step concerns a block that an operation programs or erases.
     fn shares_block(&self, frame: &Frame, group: &Group, slot: u32) -> bool {
-        let block = |page| if page == NONE { NONE } else { self.pages_per_block.div(page) };
+        let block = |page| if page == NONE { NONE } else { self.waiting.pages_per_block.div(page) };
         let wanted = block(frame.steps[slot].step.page);
         wanted != NONE && frame.steps.line(group.head).any(|at| block(frame.steps[at].step.page) == wanted)
     }
@@ -297,7 +292,7 @@ impl Overlap {
     /// request, and they concern different blocks.
     fn interrupts(&self, frame: &Frame, group: &Group, slot: u32) -> bool {
         let read = &frame.steps[slot];
-        self.extras[slot as usize].urgent
+        self.waiting.extras[slot as usize].urgent
             && !self.shares_block(frame, group, slot)
             && !self.belongs(frame, group, read.owner)
     }
@@ -308,12 +303,13 @@ impl Overlap {
 
     /// Counts a read that overtakes an older program or erasure.
     pub(super) fn count_passed(&mut self, frame: &Frame, die: u32, slot: u32) {
-        if !self.passing {
+        if !self.waiting.passing {
             return;
         }
         let (first, end) = self.dies[die as usize].luns;
-        let number = self.number(slot);
-        let older = |&lun: &u32| self.number(self.luns[lun as usize].lines.all[CHANGES].head) < number;
+        let number = self.waiting.number(slot);
+        let older =
+            |&lun: &u32| self.waiting.number(self.waiting.lines[lun as usize].all[CHANGES].head) < number;
         let passes = frame.steps[slot].step.operation == Operation::Read
             && self.order[first as usize..end as usize].iter().any(older);
         let passed = &mut self.dies[die as usize].passed;
@@ -353,5 +349,38 @@ impl Overlap {
             }
         }
         last != slot
+    }
+
+    /// Tells the order at a die about a step that begins to wait, if the order has queues of its own.
+    #[cold]
+    pub(super) fn queue(&mut self, frame: &Frame, slot: u32, stream: Option<u16>, now_ns: u64) {
+        let Some(queues) = &mut self.queues else { return };
+        let (step, Extra { number, change, .. }) =
+            (&frame.steps[slot].step, self.waiting.extras[slot as usize]);
+        let lun = &mut self.luns[step.lun as usize];
+        let (mut block, mut before) = (NONE, NO_STEP);
+        if step.operation != Operation::Read && step.page != NONE {
+            // The newer of the two waits for the older one itself.
+            let age = |at: &Reference| {
+                frame.steps.unfinished(*at).then(|| self.waiting.extras[at.0 as usize].number)
+            };
+            before = if age(&change) > age(&lun.erased) { change } else { lun.erased };
+            block = self.waiting.pages_per_block.div(step.page);
+        }
+        if step.operation == Operation::Erase {
+            lun.erased = frame.steps.reference(slot);
+        }
+        let arrival = Arrival {
+            slot,
+            number,
+            die: lun.die,
+            stream,
+            operation: step.operation,
+            cause: step.cause,
+            block,
+            ahead: if frame.steps.unfinished(before) { before.0 } else { NONE },
+            service_ns: step.in_ns + step.cell_ns + step.out_ns,
+        };
+        queues.enter(arrival, now_ns);
     }
 }

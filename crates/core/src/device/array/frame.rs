@@ -18,7 +18,8 @@ pub(super) struct Frame {
     pub channels: Vec<Bus>,
     /// Whether commands of reads and erasures get a bus before data transfers do (`flash.bus`).
     pub commands_first: bool,
-    /// Number of neighbouring LUNs among which a step waits for programs and erasures ([`crate::flash::Step::settled`]).
+    /// Number of neighbouring LUNs among which a step waits for programs and erasures
+    /// ([`crate::flash::Step::settled`]).
     pub settles: u32,
     /// Dies whose next step waits for a step elsewhere.
     pub stalled: VecDeque<u32>,
@@ -26,8 +27,8 @@ pub(super) struct Frame {
     pub busy: Bits,
     /// Number of times that a LUN ran out of work.
     pub rests: u64,
-    /// Number of times that a LUN ran out of work, the FTL worked for itself or, where operations overlap, the dies were
-    /// looked at.
+    /// Number of times that a LUN ran out of work, the FTL worked for itself or, where operations overlap, the dies
+    /// were looked at.
     pub changes: u64,
     /// Number of unfinished steps.
     pub active: u32,

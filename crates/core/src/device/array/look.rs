@@ -63,7 +63,8 @@ impl Array {
         self.frame.changes += 1;
     }
 
-    /// Returns a number; while it stays the same, and nothing issues, a request that found no LUN to take it finds none.
+    /// Returns a number; while it stays the same, and nothing issues, a request that found no LUN to take it finds
+    /// none.
     #[inline]
     pub fn changes(&self) -> u64 {
         self.frame.changes

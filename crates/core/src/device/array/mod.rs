@@ -17,21 +17,20 @@
 
 mod bus;
 mod choice;
-mod fair;
-mod flin;
 mod frame;
 mod lines;
 mod look;
+pub mod order;
 mod overlap;
 mod state;
 mod steps;
 mod suspension;
 mod used;
 
-use crate::device::settings::Settings;
 use crate::flash::Work;
 use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
 use crate::flash::settings::BusOrder;
+use crate::ftl::settings::Settings;
 use crate::util::NONE;
 use crate::workload::tenants::Class;
 use frame::Frame;
@@ -82,9 +81,9 @@ pub struct Array {
 
 impl Array {
     /// Makes an idle array with these settings.
-    pub fn new(settings: &Settings) -> Array {
+    pub fn new(settings: &Settings, order: &order::Keys) -> Array {
         let flash = &settings.flash;
-        let options = flash.parallel.ordered();
+        let options = order.apply(flash.parallel);
         let places = settings.spread().places();
         let die = |place: &Place| if options.interleave { place.die } else { place.chip };
         let mut dies: Vec<u32> = places.iter().map(die).collect();
@@ -114,7 +113,7 @@ impl Array {
             luns: places.iter().map(lun).collect(),
             frame,
             folds: plain && flash.chips_per_channel == 1 && least_ns > 0,
-            overlap: overlaps.then(|| Box::new(Overlap::new(settings, &places))),
+            overlap: overlaps.then(|| Box::new(Overlap::new(settings, order, &places))),
             places: if plain { Vec::new() } else { places },
             interleaved: options.interleave.then_some(flash.dies_per_chip),
         }
@@ -126,11 +125,11 @@ impl Array {
         self.overlap.is_some()
     }
 
-    /// From now on, tells tenants apart by stream where they are to be slowed down alike; these are the classes of the
+    /// From now on, tells tenants apart by stream where the order at a die does; these are the classes of the
     /// first streams.
     pub fn tell_apart(&mut self, classes: Vec<Class>) {
-        if let Some(flin) = self.overlap.as_mut().and_then(|overlap| overlap.flin.as_mut()) {
-            flin.tell_apart(classes);
+        if let Some(queues) = self.overlap.as_mut().and_then(|overlap| overlap.queues.as_mut()) {
+            queues.tell_apart(classes);
         }
     }
 
@@ -139,8 +138,8 @@ impl Array {
         self.folds
     }
 
-    /// Puts the steps of one owner, a request with its stream, into the queues of their LUNs; a request of the device's own
-    /// has no stream. `reads` says whether the owner is a read.
+    /// Puts the steps of one owner, a request with its stream, into the queues of their LUNs; a request of the device's
+    /// own has no stream. `reads` says whether the owner is a read.
     #[inline(never)] // keeps its many addresses apart from those of a request's other steps
     pub fn start(&mut self, owner: (u32, Option<u16>), work: &Work, reads: bool, now_ns: u64) {
         self.frame.steps.begin();

@@ -21,39 +21,31 @@
 
 use std::collections::VecDeque;
 
-use super::flin::Flin;
 use super::frame::Frame;
-use super::lines::ALIKE;
-use super::state::{Die, Extra, Group, Lun, NO_EXTRA, NO_GROUP, Overlaps, Phase};
-use super::steps::{NO_STEP, Owner, Queued, Reference, Stage};
-use crate::device::settings::Settings;
-use crate::flash::parallel::{MultiPlane, Order, Parallel, Place, Suspend};
+use super::lines::Waiting;
+use super::order::{self, Dies, Ordering};
+use super::state::{Die, Group, Lun, NO_GROUP, Overlaps, Phase};
+use super::steps::{Owner, Queued, Stage};
+use crate::flash::parallel::{MultiPlane, Parallel, Place};
 use crate::flash::{Operation, Work};
 use crate::ftl::maps_blocks;
-use crate::util::{Chain, Divider, NONE};
+use crate::ftl::settings::Settings;
+use crate::util::NONE;
 
 /// The dies with their operations, and the steps that wait for the dies.
 #[derive(Clone, Debug)]
 pub(super) struct Overlap {
     pub options: Parallel,
-    /// Whether reads may overtake waiting programs and erasures.
-    pub passing: bool,
-    /// The queues of the steps that wait, if tenants are to be slowed down alike.
-    pub flin: Option<Box<Flin>>,
-    /// Whether programs of a LUN keep their order under FLIN, since recovery finds out from it how log blocks were filled.
+    pub waiting: Waiting,
+    /// The order at a die, if it has queues of its own.
+    pub queues: Option<Box<Ordering>>,
+    /// Whether programs of a LUN keep their order all the same, since recovery finds out from it how log blocks were
+    /// filled.
     pub in_order: bool,
     pub luns: Vec<Lun>,
     /// The LUNs, die by die.
     pub order: Vec<u32>,
     pub dies: Vec<Die>,
-    /// The state of each step beyond [`Queued`], by slot.
-    pub extras: Vec<Extra>,
-    pub pages_per_block: Divider,
-    /// Each LUN's reads by page number in their block; used where reads may overtake and only reads of the same page
-    /// number go together.
-    pub alike: Vec<Chain<ALIKE>>,
-    /// The last program or erasure of each block, if reads may overtake.
-    pub changes: Vec<Reference>,
     emitted: u64,
     /// Dies with new steps.
     touched: Vec<u32>,
@@ -66,10 +58,9 @@ pub(super) struct Overlap {
 
 impl Overlap {
     /// Makes the dies, all of them idle.
-    pub fn new(settings: &Settings, places: &[Place]) -> Overlap {
+    pub fn new(settings: &Settings, ordering: &order::Keys, places: &[Place]) -> Overlap {
         let flash = &settings.flash;
-        let options = flash.parallel.ordered();
-        let passing = options.out_of_order || options.suspend != Suspend::Off;
+        let options = ordering.apply(flash.parallel);
         // Dies are numbered in the order of their LUNs, which decides between events that coincide.
         let mut dies: Vec<Die> = Vec::new();
         let mut luns = Vec::with_capacity(places.len());
@@ -87,21 +78,16 @@ impl Overlap {
             let until = |die| order.partition_point(|&lun| luns[lun as usize].die < die) as u32;
             die.luns = (until(number), until(number + 1));
         }
-        let blocks = flash.pages() / u64::from(flash.pages_per_block);
-        let alike = passing && options.multi_plane == MultiPlane::SameOffset;
-        let offsets = if alike { luns.len() * flash.pages_per_block as usize } else { 0 };
         Overlap {
             options,
-            passing,
-            flin: (options.order == Order::Flin)
-                .then(|| Box::new(Flin::new(flash.fairness, flash.page_bytes, dies.len()))),
+            waiting: Waiting::new(flash, &options, luns.len()),
+            queues: order::needs(&ordering.name).queues.then(|| {
+                let dies = Dies { count: dies.len(), page_bytes: flash.page_bytes };
+                Box::new(Ordering::new(&ordering.name, &ordering.own, &dies))
+            }),
             in_order: maps_blocks(settings),
-            extras: Vec::with_capacity(1024),
             touched: Vec::with_capacity(1024),
             finished: VecDeque::with_capacity(64),
-            alike: vec![Chain::default(); offsets],
-            changes: vec![NO_STEP; if passing { blocks as usize } else { 0 }],
-            pages_per_block: Divider::new(flash.pages_per_block),
             luns,
             order,
             dies,
@@ -123,21 +109,14 @@ impl Overlap {
     ) {
         for step in work.steps() {
             let (slot, _) = frame.steps.store(step, [step.in_ns, step.cell_ns, step.out_ns], owner);
-            let extra = Extra { number: self.emitted, urgent, ..NO_EXTRA };
-            if slot as usize >= self.extras.len() {
-                self.extras.resize(slot as usize + 1, extra);
-            }
-            self.extras[slot as usize] = extra;
+            self.waiting.enter(frame, slot, self.emitted, urgent);
             self.emitted += 1;
             frame.active += 1;
-            if self.passing && step.page != NONE {
-                self.extras[slot as usize].change = self.change_before(frame, slot);
-            }
             frame.busy.set(step.lun);
             let lun = &mut self.luns[step.lun as usize];
             lun.held[usize::from(step.operation != Operation::Read)] += 1;
             self.touched.push(lun.die);
-            self.list(frame, slot, true);
+            self.waiting.list(frame, slot, true);
             self.queue(frame, slot, stream, now_ns);
         }
     }
@@ -385,7 +364,7 @@ impl Overlap {
     fn finish(&mut self, frame: &mut Frame, slot: u32) -> u32 {
         let &Queued { step, owner, behind, awaited, .. } = frame.steps.finish(slot);
         self.awaited |= awaited;
-        self.take_up(frame, slot);
+        self.waiting.take_up(frame, slot);
         frame.active -= 1;
         self.finished.push_back(owner);
         let lun = &mut self.luns[step.lun as usize];

@@ -1,11 +1,10 @@
 //! The state of dies, their LUNs and their operations, if operations can overlap.
 
 use super::frame::Busy;
-use super::lines::Lines;
 use super::steps::{NO_STEP, Reference};
 use crate::flash::Operation;
 use crate::flash::parallel::Place;
-use crate::util::{NONE, Neighbours};
+use crate::util::NONE;
 
 /// How often operations overlapped or overtook each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,36 +18,6 @@ pub struct Overlaps {
     /// Number of reads that overtook an older program or erasure.
     pub passed: u64,
 }
-
-/// The part of a step's state that is not in [`Queued`].
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Extra {
-    /// The step's number: each new step gets the next number.
-    pub number: u64,
-    /// The step's neighbours in each of its lists: see [`super::lines`].
-    pub links: [Neighbours; 3],
-    /// Whether the step is a read that was put aside.
-    pub aside: bool,
-    /// The next read that was put aside until the same step has finished, or [`NONE`].
-    pub next: u32,
-    /// The first read that was put aside until this step has finished, or [`NONE`].
-    pub waiting: u32,
-    /// The previous program or erasure of the same block, if reads may overtake.
-    pub change: Reference,
-    /// Whether the step belongs to a read request.
-    pub urgent: bool,
-}
-
-/// The extra state of a step that is in no list and waits for nothing.
-pub(super) const NO_EXTRA: Extra = Extra {
-    number: 0,
-    links: [Neighbours::NONE; 3],
-    aside: false,
-    next: NONE,
-    waiting: NONE,
-    change: NO_STEP,
-    urgent: false,
-};
 
 /// The progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,13 +111,12 @@ impl Die {
     }
 }
 
-/// A LUN, with its waiting steps.
+/// A LUN.
 #[derive(Clone, Debug)]
 pub(super) struct Lun {
     pub die: u32,
     /// The physical die, whose planes can work together.
     pub package: u32,
-    pub lines: Lines,
     /// Number of unfinished reads, and of other unfinished steps.
     pub held: [u32; 2],
     /// The last erasure, where steps overtake each other whatever they do.
@@ -158,6 +126,6 @@ pub(super) struct Lun {
 impl Lun {
     /// Makes an idle LUN of a die.
     pub fn new(die: u32, package: u32) -> Lun {
-        Lun { die, package, lines: Lines::default(), held: [0; 2], erased: NO_STEP }
+        Lun { die, package, held: [0; 2], erased: NO_STEP }
     }
 }

@@ -52,8 +52,8 @@ pub(super) struct Queued {
 #[derive(Clone, Debug)]
 pub(super) struct Steps {
     steps: Vec<Queued>,
-    /// For each slot whose step may have to wait, the steps that it waits for: the one that it follows, and the one whose
-    /// load it needs; as long as the last of these slots requires.
+    /// For each slot whose step may have to wait, the steps that it waits for: the one that it follows, and the one
+    /// whose load it needs; as long as the last of these slots requires.
     wanted: Vec<[Reference; 2]>,
     free: Vec<u32>,
     /// The slots of the loads in progress, by number from that of the first on; [`NONE`] for one that has ended.
@@ -102,7 +102,8 @@ impl Steps {
         (slot, linked && self.link(slot, step))
     }
 
-    /// Notes which steps a new step waits for, and that others may wait for its load; returns whether it may have to wait.
+    /// Notes which steps a new step waits for, and that others may wait for its load; returns whether it may have to
+    /// wait.
     #[inline(never)] // keeps the path of all other steps short
     fn link(&mut self, slot: u32, step: &Step) -> bool {
         // Steps of a chain come one after another, and their slots have not been used for long.

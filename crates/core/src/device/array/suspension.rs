@@ -20,7 +20,7 @@ impl Overlap {
     /// Whether a LUN could begin a program now: its die is idle, except for what other planes received at
     /// this instant, or its cells are programming and its register is free for the data of the next program.
     pub(super) fn is_free(&self, frame: &Frame, lun: u32) -> bool {
-        let Lun { held, die, lines, .. } = &self.luns[lun as usize];
+        let Lun { held, die, .. } = &self.luns[lun as usize];
         if *held == [0; 2] && self.is_resting(lun) {
             return true;
         }
@@ -31,7 +31,7 @@ impl Overlap {
             && frame.steps[head].step.in_ns > 0
             && groups[1 - front].phase == Phase::Idle
             && suspended.is_none()
-            && lines.are_empty()
+            && self.waiting.lines[lun as usize].are_empty()
     }
 
     /// Whether a LUN can accept a read (if `read`) or a write before it has run out of other work.

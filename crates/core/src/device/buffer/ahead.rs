@@ -1,10 +1,11 @@
 //! Read-ahead: where reads go on where an earlier one ended, the device reads further pages before they are asked for
 //! (`device.read_ahead`).
 //!
-//! A read that begins where one of the last [`STREAMS`] streams ended continues that stream, any other begins one in place
-//! of the stream that was longest without a read. Once a stream has been continued, the pages up to `device.read_ahead`
-//! behind its end are read, as soon as they fill a NAND page. A page that was read ahead leaves the RAM when a read has
-//! taken it, unless another read waits for it; when it is written or trimmed; or when later pages need the room.
+//! A read that begins where one of the last [`STREAMS`] streams ended continues that stream, any other begins one in
+//! place of the stream that was longest without a read. Once a stream has been continued, the pages up to
+//! `device.read_ahead` behind its end are read, as soon as they fill a NAND page. A page that was read ahead leaves the
+//! RAM when a read has taken it, unless another read waits for it; when it is written or trimmed; or when later pages
+//! need the room.
 
 use std::collections::VecDeque;
 
@@ -112,7 +113,8 @@ impl Ahead {
         }
     }
 
-    /// Drops the oldest pages while there are more than the RAM holds; the oldest stays while it is on its way or awaited.
+    /// Drops the oldest pages while there are more than the RAM holds; the oldest stays while it is on its way or
+    /// awaited.
     fn shrink(&mut self, awaited: impl Fn(u32) -> bool) {
         let most = (self.reach as usize * STREAMS) as u32;
         let goes = |id: u32, pages: &Lru<Page>| pages.value(id).here && !awaited(pages.key(id));

@@ -11,8 +11,8 @@ impl Buffer {
         dirty > 0 && (idle || self.destaging || !self.barriers.is_empty() || !self.waiting.is_empty())
     }
 
-    /// Returns the first list whose next pages fill a program unit. If a flush waits, or if a write waits while nothing is
-    /// on its way to the flash, the list need only hold a page.
+    /// Returns the first list whose next pages fill a program unit. If a flush waits, or if a write waits while nothing
+    /// is on its way to the flash, the list need only hold a page.
     pub fn next_list(&mut self) -> Option<u32> {
         let hurried = !self.barriers.is_empty() || (!self.waiting.is_empty() && self.flights == 0);
         self.order.next_list(hurried, &mut self.pages)

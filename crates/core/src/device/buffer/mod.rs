@@ -2,10 +2,10 @@
 //!
 //! It stands between controller and queue. A write is answered once all its pages are in the buffer; where there is no
 //! room, it waits in order of arrival and takes room page by page. A written page replaces the version that is in the
-//! buffer, unless that version is on its way to the flash: the page then needs room of its own. A page has the stream of
-//! its newest version. A read whose pages are
-//! all in the buffer is answered from there; any other read leaves out the pages that are in the buffer when it issues.
-//! A trim, and a write that goes past the buffer, drops its pages from the buffer when it issues.
+//! buffer, unless that version is on its way to the flash: the page then needs room of its own. A page has the stream
+//! of its newest version. A read whose pages are all in the buffer is answered from there; any other read leaves out
+//! the pages that are in the buffer when it issues. A trim, and a write that goes past the buffer, drops its pages from
+//! the buffer when it issues.
 //!
 //! Destaging (task `destage` of [`crate::device::own`]) hands pages to the FTL in the order of
 //! `device.write_buffer_policy` ([`order`]). A page keeps its room until the flash has it.
@@ -136,33 +136,31 @@ pub struct Buffer {
 
 impl Buffer {
     /// Makes an empty buffer; `None` if the settings want none.
-    pub fn new(own: &Settings, around: Around) -> Option<Box<Buffer>> {
+    pub fn new(own: &Settings, around: Around) -> Option<Buffer> {
         let page_bytes = u64::from(around.page_bytes);
         let capacity = (own.bytes / page_bytes).min(u64::from(NONE / 4)) as u32;
         let share = |ppm: u64| (u64::from(capacity) * ppm / 1_000_000) as u32;
-        own.any().then(|| {
-            Box::new(Buffer {
-                own: own.clone(),
-                around,
-                capacity,
-                high: share(own.high_ppm),
-                low: share(own.low_ppm),
-                pages: Lru::new(None),
-                order: Order::new(own.policy, around, capacity),
-                used: 0,
-                flights: 0,
-                rooms: 0,
-                destaging: false,
-                waiting: VecDeque::new(),
-                barriers: VecDeque::new(),
-                leaving: VecDeque::new(),
-                ahead: Ahead::new((own.read_ahead / page_bytes) as u32, around),
-                reads: Vec::new(),
-                came: false,
-                found: Vec::new(),
-                versions: None,
-                stats: Stats::default(),
-            })
+        own.any().then(|| Buffer {
+            own: own.clone(),
+            around,
+            capacity,
+            high: share(own.high_ppm),
+            low: share(own.low_ppm),
+            pages: Lru::new(None),
+            order: Order::new(own.policy, around, capacity),
+            used: 0,
+            flights: 0,
+            rooms: 0,
+            destaging: false,
+            waiting: VecDeque::new(),
+            barriers: VecDeque::new(),
+            leaving: VecDeque::new(),
+            ahead: Ahead::new((own.read_ahead / page_bytes) as u32, around),
+            reads: Vec::new(),
+            came: false,
+            found: Vec::new(),
+            versions: None,
+            stats: Stats::default(),
         })
     }
 
@@ -391,7 +389,7 @@ impl Buffer {
     /// Loses all pages and commands because power is cut; only the counters remain.
     pub fn lose(&mut self) {
         let stats = self.stats;
-        *self = *Buffer::new(&self.own, self.around).expect("it is there");
+        *self = Buffer::new(&self.own, self.around).expect("it is there");
         self.stats = stats;
     }
 }

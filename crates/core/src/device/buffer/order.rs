@@ -155,8 +155,8 @@ impl Order {
         }
     }
 
-    /// Returns the first list that may hand out a page: one with enough pages to fill a NAND page (with `hurried`, or under
-    /// policy `block` or `sorted`, one that is not empty) of which not too many pages are on their way.
+    /// Returns the first list that may hand out a page: one with enough pages to fill a NAND page (with `hurried`, or
+    /// under policy `block` or `sorted`, one that is not empty) of which not too many pages are on their way.
     pub fn next_list(&mut self, hurried: bool, pages: &mut Lru<Kept>) -> Option<u32> {
         let lists = self.ready.len() as u32;
         if self.some.next_set(0, lists).is_none() {

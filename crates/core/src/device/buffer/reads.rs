@@ -37,7 +37,8 @@ impl Buffer {
             return;
         }
         let mut at = 0;
-        // Each stays in the list until it is answered, so that the one before it leaves it its pages.
+        // A read stays in the list until it is answered, so that an earlier one does not give up pages that it waits
+        // for.
         while let Some(&(id, pages)) = self.reads.get(at) {
             match self.look_for(id, pages) {
                 Taken::Waits => at += 1,
@@ -75,8 +76,8 @@ impl Buffer {
         self.came(pages);
     }
 
-    /// Counts pages of a read that are answered from the buffer, and gives up those that were read ahead, unless another
-    /// read waits for them.
+    /// Counts pages of a read that are answered from the buffer, and gives up those that were read ahead, unless
+    /// another read waits for them.
     pub fn hit(&mut self, id: u32, pages: Pages) {
         self.found[id as usize].pages += pages.pages;
         self.stats.hits += u64::from(pages.pages);

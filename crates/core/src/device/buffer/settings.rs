@@ -10,11 +10,13 @@ choice! {
         Fifo = "fifo",
         /// the least recently written page
         Lru = "lru",
-        /// all pages of the logical block, as large as a reclaim unit (ftl.reclaim_unit), that has most pages in the buffer
+        /// all pages of the logical block, as large as a reclaim unit (ftl.reclaim_unit), that has most pages in the
+        /// buffer
         Block = "block",
         /// all pages in the buffer, in ascending order of their numbers
         Sorted = "sorted",
-        /// as fifo; when the power of a live device is cut, a seed draws which unflushed writes persist, sector by sector
+        /// as fifo; when the power of a live device is cut, a seed draws which unflushed writes persist, sector by
+        /// sector
         Adversarial = "adversarial",
     }
 }

@@ -4,8 +4,9 @@
 //! waiting request touches it, and no flush waits (a flush needs every chip). Where logical pages are smaller
 //! than NAND pages, or allocation is dynamic, the chips of a request are known only when it issues; there a
 //! chip is idle while nothing waits in the device at all. A plane is idle while its die is: several planes of a die
-//! may collect if they begin at the same time. The chips of a superblock collect together, once all of them are idle. Requests that wait in the host are unknown to the device. A step that
-//! has begun runs to its end: a request that arrives waits only for that step.
+//! may collect if they begin at the same time. The chips of a superblock collect together, once all of them are idle.
+//! Requests that wait in the host are unknown to the device. A step that has begun runs to its end: a request that
+//! arrives waits only for that step.
 
 use super::{Moment, Task};
 use crate::clock::NEVER;

@@ -11,8 +11,7 @@ use crate::clock::NEVER;
 use crate::device::Device;
 use crate::device::buffer::Buffer;
 use crate::device::settings::Settings;
-use crate::flash::media::DESTAGED;
-use crate::flash::moves::Move;
+use crate::device::watch::Ram;
 use crate::ftl::{Locate, LookUp, Serve};
 use crate::workload::Op;
 
@@ -32,24 +31,24 @@ impl Task for Destage {
 
     fn acts(&self, device: &Device) -> bool {
         let wants = |buffer: &Buffer| buffer.wants(!device.has_requests());
-        device.read_only_ns.is_some() || device.buffer.as_deref().is_some_and(wants)
+        device.read_only_ns.is_some() || device.row.buffer.as_deref().is_some_and(wants)
     }
 
     fn begin(&mut self, moment: &mut Moment) -> u64 {
         // The buffer is taken out of the device, which must issue meanwhile.
-        let Some(mut buffer) = moment.device.buffer.take() else { return NEVER };
+        let Some(mut buffer) = moment.device.row.buffer.take() else { return NEVER };
         // All that can begin must begin now: at how many instants this is called depends on whether activity is shown.
-        while buffer.wants(!moment.device.has_requests()) && !moment.ftl.is_read_only() {
+        while buffer.wants(!moment.device.has_requests()) && !moment.turn.ftl.is_read_only() {
             let Some(list) = buffer.next_list() else { break };
             // All of them are looked up side by side, rather than one after another as each is written.
-            buffer.each_next(list, self.unit, |lpn| moment.ftl.expect(lpn));
-            buffer.each_next(list, self.unit, |lpn| moment.ftl.preload(lpn));
+            buffer.each_next(list, self.unit, |lpn| moment.turn.ftl.expect(lpn));
+            buffer.each_next(list, self.unit, |lpn| moment.turn.ftl.preload(lpn));
             (0..self.unit).for_each(|_| destage(&mut buffer, list, moment));
         }
-        moment.device.buffer = Some(buffer);
-        if moment.ftl.is_read_only() {
+        moment.device.row.buffer = Some(buffer);
+        if moment.turn.ftl.is_read_only() {
             // It may have been so from the start, and then no write of the host's has told.
-            moment.device.turned_read_only(moment.now_ns, moment.ftl);
+            moment.device.turned_read_only(moment.turn.now_ns, moment.turn.ftl);
             moment.acted = true;
         }
         NEVER
@@ -58,26 +57,20 @@ impl Task for Destage {
 
 /// Hands the next page of a list to the FTL, if there is one.
 fn destage(buffer: &mut Buffer, list: u32, moment: &mut Moment) {
-    if moment.ftl.is_read_only() {
+    if moment.turn.ftl.is_read_only() {
         return;
     }
     let Some(page) = buffer.destage(list) else { return };
-    if let Some(tape) = &moment.device.tape {
-        tape.issue(DESTAGED, moment.now_ns, false);
-    }
-    if let Some(moves) = &moment.device.moves {
-        moves.note(Move::Issue { request: None });
-        moves.note(Move::Destage { lpn: page.pages.first });
-    }
-    let refused = moment.ftl.refused();
+    moment.device.watch.ram(Ram::Destage { lpn: page.pages.first }, moment.turn.now_ns);
+    let refused = moment.turn.ftl.refused();
     let runs = moment.issue_for((page.room, page.pages), Op::Write, |ftl, work| {
         ftl.write(page.pages, work);
         true
     });
-    if moment.ftl.refused() > refused {
-        return buffer.take_back(page, moment.ftl);
+    if moment.turn.ftl.refused() > refused {
+        return buffer.take_back(page, moment.turn.ftl);
     }
-    buffer.taken(page, moment.ftl);
+    buffer.taken(page, moment.turn.ftl);
     if !runs {
         // The page is in a page buffer of the FTL, and takes up no more room in the write buffer.
         buffer.landed(page.pages.first, page.room);

@@ -35,8 +35,8 @@ impl Task for Fold {
             self.since_ns = None;
             return NEVER;
         }
-        let due_ns = self.since_ns.get_or_insert(moment.now_ns).saturating_add(self.idle_ns);
-        if moment.now_ns < due_ns {
+        let due_ns = self.since_ns.get_or_insert(moment.turn.now_ns).saturating_add(self.idle_ns);
+        if moment.turn.now_ns < due_ns {
             return due_ns;
         }
         for chip in 0..moment.device.places.len() as u32 {

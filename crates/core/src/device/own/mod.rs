@@ -9,12 +9,12 @@
 
 use std::fmt::Debug;
 
-use super::Device;
 use super::settings::Settings;
+use super::{Device, Turn};
 use crate::clock::NEVER;
 use crate::flash::Work;
 use crate::ftl::{Ftl, Locate, Serve};
-use crate::request::{Pages, Pool, Request};
+use crate::request::{Pages, Request};
 use crate::util::Stat;
 use crate::workload::Op;
 
@@ -50,13 +50,10 @@ trait Task: Debug + Send {
 
 /// The device at the end of an instant, as a task sees it.
 struct Moment<'a> {
-    now_ns: u64,
+    turn: Turn<'a, Ftl>,
     /// Whether no request of the host is due now, and more may come.
     lull: bool,
     device: &'a mut Device,
-    pool: &'a mut Pool,
-    ftl: &'a mut Ftl,
-    work: &'a mut Work,
     task: u8,
     occupies: bool,
     /// Whether the task has done anything.
@@ -66,7 +63,7 @@ struct Moment<'a> {
 impl Moment<'_> {
     /// Whether this LUN is the first of those whose blocks are collected together, and `rests` holds for all of them.
     fn rest_together(&self, lun: u32, rests: impl Fn(&Device, u32) -> bool) -> bool {
-        let mut luns = self.ftl.reclaimed_with(lun);
+        let mut luns = self.turn.ftl.reclaimed_with(lun);
         luns.start == lun && luns.all(|lun| rests(self.device, lun))
     }
 
@@ -84,12 +81,13 @@ impl Moment<'_> {
         op: Op,
         emit: impl FnOnce(&mut Ftl, &mut Work) -> bool,
     ) -> bool {
-        let Moment { now_ns, device, pool, ftl, work, task, occupies, .. } = self;
+        let Moment { turn, device, task, occupies, .. } = self;
+        let Turn { now_ns, pool, ftl, work, .. } = turn;
         self.acted = true;
         work.clear();
         let emitted = work.unfolded(|work| emit(ftl, work));
         let stream = (pages.pages > 0).then_some(pages.stream);
-        device.charge(stream, work);
+        device.watch.works(stream, work, *now_ns);
         let failed = work.take_failure();
         if emitted && ftl.is_read_only() {
             device.turned_read_only(*now_ns, *ftl);
@@ -98,10 +96,10 @@ impl Moment<'_> {
         if runs {
             let mut request = Request::new(number, *now_ns, op, 0, 0, pages);
             (request.task, request.failed) = (*task, failed);
-            request.device.steps_left = work.steps().len() as u32;
             device.own += 1;
             device.occupied += u32::from(*occupies);
-            device.array.start((pool.insert(request), stream), work, op == Op::Read, *now_ns);
+            let id = pool.insert(request);
+            device.launch(id, stream, 0, turn);
         }
         runs
     }
@@ -125,19 +123,12 @@ impl Device {
         self.tasks.act(self)
     }
 
-    /// Lets tasks begin work at the end of an instant; returns whether they did anything. `lull` says that no request of
-    /// the host is due, and more may come.
-    pub fn begin_own(
-        &mut self,
-        (now_ns, lull): (u64, bool),
-        pool: &mut Pool,
-        ftl: &mut Ftl,
-        work: &mut Work,
-    ) -> bool {
+    /// Lets tasks begin work at the end of an instant; returns whether they did anything. `lull` says that no request
+    /// of the host is due, and more may come.
+    pub fn begin_own(&mut self, turn: Turn<Ftl>, lull: bool) -> bool {
         let mut tasks = std::mem::take(&mut self.tasks);
-        work.set_now(now_ns);
-        let mut moment =
-            Moment { now_ns, lull, device: self, pool, ftl, work, task: 0, occupies: false, acted: false };
+        turn.work.set_now(turn.now_ns);
+        let mut moment = Moment { turn, lull, device: self, task: 0, occupies: false, acted: false };
         let any = tasks.begin(&mut moment);
         self.tasks = tasks;
         any
@@ -151,7 +142,7 @@ impl Moment<'_> {
         let alarm_ns = task.begin(self);
         let acted = std::mem::take(&mut self.acted);
         if acted {
-            self.device.array.settle(self.now_ns);
+            self.device.array.settle(self.turn.now_ns);
             self.device.array.stir();
         }
         (alarm_ns, acted)

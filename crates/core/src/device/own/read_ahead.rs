@@ -21,7 +21,7 @@ impl Task for ReadAhead {
 
     fn begin(&mut self, moment: &mut Moment) -> u64 {
         // Taken out, as the device must issue meanwhile.
-        let Some(mut buffer) = moment.device.buffer.take() else { return NEVER };
+        let Some(mut buffer) = moment.device.row.buffer.take() else { return NEVER };
         while let Some(pages) = buffer.next_ahead() {
             self.pages += u64::from(pages.pages);
             let runs = moment.issue_for((0, pages), Op::Read, |ftl, work| {
@@ -32,7 +32,7 @@ impl Task for ReadAhead {
                 buffer.came(pages);
             }
         }
-        moment.device.buffer = Some(buffer);
+        moment.device.row.buffer = Some(buffer);
         NEVER
     }
 

@@ -20,13 +20,12 @@ impl Task for Refresh {
     }
 
     fn begin(&mut self, moment: &mut Moment) -> u64 {
-        let next_ns = moment.work.look_for_worn().unwrap_or(NEVER);
+        let next_ns = moment.turn.work.look_for_worn().unwrap_or(NEVER);
         for lun in 0..moment.device.places.len() as u32 {
-            let rests = moment
-                .ftl
+            let rests = moment.turn.ftl
                 .reclaimed_with(lun)
                 .all(|lun| !moment.device.waiting.wants(lun) && moment.device.array.is_resting(lun));
-            if rests && let Some(block) = moment.work.take_worn(lun) {
+            if rests && let Some(block) = moment.turn.work.take_worn(lun) {
                 moment.issue(Op::Write, |ftl, work| {
                     let done = ftl.refresh(block, work);
                     if done == Refreshed::Later {

@@ -35,7 +35,7 @@ use crate::util::{Bits, NONE};
 use crate::workload::Op;
 
 /// The largest number of chips that is supported: every choice and every arrival examines sets of chips.
-pub(super) const MOST_CHIPS: u32 = 1024;
+pub(in crate::device) const MOST_CHIPS: u32 = 1024;
 
 /// A waiting request, by its id in the pool.
 #[derive(Clone, Copy, Debug)]

@@ -7,16 +7,15 @@
 //! rate = (base + wear PE^a + retention PE^b hours^c + disturb PE^d reads^e) x variation, at most 0.5
 //! ```
 //!
-//! PE are the erasures of the block so far, `hours` the time since its first page was programmed, `reads` the page reads
-//! since it was erased. A codeword of `flash.ecc_unit` bytes has rate x bits errors; step k of a read retry corrects
-//! `ecc_limit` x `retry_gain`^k of them, and a read needs the smallest step that corrects all. Nothing is drawn: a
-//! codeword has as many errors as it has on average. Decisions: `docs/decisions/0033-errors.md`; readings:
+//! PE are the erasures of the block so far, `hours` the time since its first page was programmed, `reads` the page
+//! reads since it was erased. A codeword of `flash.ecc_unit` bytes has rate x bits errors; step k of a read retry
+//! corrects `ecc_limit` x `retry_gain`^k of them, and a read needs the smallest step that corrects all. Nothing is
+//! drawn: a codeword has as many errors as it has on average. Decisions: `docs/decisions/0033-errors.md`; readings:
 //! `docs/readings/errors-and-age.md`.
 //!
 //! Cells remember what was done to them, so this is not part of an FTL: [`Reliability`] counts programs, reads and
 //! erasures as they are emitted, and a saved state and a power cut keep it.
 
-mod outside;
 mod process;
 pub(crate) mod rates;
 mod retry;
@@ -33,14 +32,15 @@ use serde::{Deserialize, Serialize};
 use self::rates::Rates;
 use self::watch::Watch;
 use super::{Cells, Flash};
+use crate::config::times;
 use crate::util::{Divider, NONE};
 
 const HOUR_NS: f64 = 3.6e12;
 /// Half of all bits are right by chance.
 const MOST: f64 = 0.5;
 
-/// What the cells of a block have gone through since it was erased. Reads go to blocks at random, so all that most reads
-/// need fits into half a cache line.
+/// What the cells of a block have gone through since it was erased. Reads go to blocks at random, so all that most
+/// reads need fits into half a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 struct Block {
@@ -150,6 +150,9 @@ pub struct Reliability {
     lain: bool,
     watch: Option<Watch>,
 }
+
+/// Data may have lain for this long, ns: 146 years.
+const OLDEST_NS: i64 = i64::MAX / 2;
 
 impl Reliability {
     /// Makes the erased blocks of `flash`; `None` if no read can meet an error.
@@ -342,6 +345,25 @@ impl Reliability {
         }
         self.watch = refresh.map(|step| Watch::new(step, luns, blocks_per_lun));
         (0..self.blocks.len() as u32).for_each(|block| self.list(block));
+    }
+
+    /// Lets all data have lain for `age_ns` longer.
+    pub(in crate::flash) fn age(&mut self, age_ns: u64) {
+        for block in &mut self.blocks {
+            block.begin_at(|begun_ns| begun_ns.saturating_sub_unsigned(age_ns).max(-OLDEST_NS));
+        }
+        self.watch_anew();
+    }
+
+    /// Watches blocks from the beginning, because the moments at which they have to be rewritten have changed.
+    pub(in crate::flash) fn watch_anew(&mut self) {
+        self.watch = self.watch.as_ref().map(Watch::anew);
+        (0..self.blocks.len() as u32).for_each(|block| self.list(block));
+    }
+
+    /// Makes repetitions of reads take `factor` times as long as the settings of `flash` say.
+    pub(in crate::flash) fn slow(&mut self, flash: &Flash, factor: f64) {
+        self.retry_ns = flash.errors.retry_ns.map(|ns| times(ns, factor));
     }
 }
 

@@ -1,7 +1,7 @@
 //! How a read that the error correction cannot correct is repeated with shifted reference voltages (`flash.retry`).
 //!
-//! Sources: a drive tries the shifts of the manufacturer's table one after another, or begins where its last read of the
-//! block succeeded. *pipelined* is PR2 of Park et al., "Reducing Solid-State Drive Read Latency by Optimizing
+//! Sources: a drive tries the shifts of the manufacturer's table one after another, or begins where its last read of
+//! the block succeeded. *pipelined* is PR2 of Park et al., "Reducing Solid-State Drive Read Latency by Optimizing
 //! Read-Retry", ASPLOS 2021: the cells sense for the next step while the data of the last one are on the bus.
 //! *sentinel* is Li et al., "Shaving Retries with Sentinels for Fast Read over High-Density 3D Flash", MICRO 2020: the
 //! errors of reserved cells tell the right shift once the first read has failed. What was read into them is in

@@ -5,7 +5,8 @@ use crate::config::section;
 use crate::config::section::{OPERATION, count, from_zero, number};
 
 section! {
-    /// The settings of section `[flash.errors]`: rate = base + wear PE^a + retention PE^b hours^c + disturb PE^d reads^e.
+    /// The settings of section `[flash.errors]`: rate = base + wear PE^a + retention PE^b hours^c + disturb PE^d
+    /// reads^e.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Errors {
         /// Process whose coefficients of the bit error rate hold where flash.errors states no others.

@@ -80,7 +80,8 @@ impl Reliability {
         }
     }
 
-    /// Whether a block has data whose next read would need a step of at least `step`, unlike data that was just written.
+    /// Whether a block has data whose next read would need a step of at least `step`, unlike data that was just
+    /// written.
     fn is_worn(&mut self, block: u32, step: u32) -> bool {
         self.blocks[block as usize].begun_ns != ERASED
             && self.rewriting_helps(block, step)

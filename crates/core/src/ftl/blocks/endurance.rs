@@ -225,8 +225,8 @@ impl BlockPool {
         self.blocks_per_lun() - self.lives().per_lun
     }
 
-    /// Wears every block by this many erasures. A block that is then past its limit serves until it is erased, as one that
-    /// comes to its limit by erasure does.
+    /// Wears every block by this many erasures. A block that is then past its limit serves until it is erased, as one
+    /// that comes to its limit by erasure does.
     pub(crate) fn wear(&mut self, cycles: u32) {
         (0..self.count()).for_each(|block| self.add_erases(block, cycles));
         (0..self.count() / self.blocks_per_lun()).for_each(|lun| self.raise_floor(lun, cycles));

@@ -1,31 +1,31 @@
 //! LeaFTL: mappings learned as line segments, whose mispredictions cost a second read.
 //!
-//! Source: Sun, Li, Sun, Sun, Vucinic, Huang, "LeaFTL: A Learning-Based Flash Translation Layer for Solid-State Drives",
-//! ASPLOS 2023 (arXiv 2301.00072), and the authors' program (github.com/platformxlab/LeaFTL). [`super::segments`] has
-//! the segments and how they are fitted, [`super::levels`] the levels of a group.
+//! Source: Sun, Li, Sun, Sun, Vucinic, Huang, "LeaFTL: A Learning-Based Flash Translation Layer for Solid-State
+//! Drives", ASPLOS 2023 (arXiv 2301.00072), and the authors' program (github.com/platformxlab/LeaFTL).
+//! [`super::segments`] has the segments and how they are fitted, [`super::levels`] the levels of a group.
 //!
 //! Interpretation:
 //! - LPNs are mapped in groups of 256 (of a translation page, if that has fewer). A slot is the paper's PPA.
 //! - Mappings are learned in batches of `ftl.learn_batch`: those of the pages written or moved since the last batch,
-//!   which wait in RAM and take an entry each. A batch is sorted by LPN, and the pages of each erase block are fitted by
-//!   themselves, as the paper's batch fills a block. Data that is to lie on flash in the order of its LPNs has to come
-//!   that way, from the host or from the write buffer (`device.write_buffer_policy = "sorted"`).
-//! - The mapping cache holds whole groups, least recently used ones leave. A read whose group is not there is a miss and
-//!   reads the group's translation page. A write never misses; a batch reads the page of each group that it changes and
-//!   that is not cached. (The paper's program keeps changes of groups that are not there apart until they leave.)
+//!   which wait in RAM and take an entry each. A batch is sorted by LPN, and the pages of each erase block are fitted
+//!   by themselves, as the paper's batch fills a block. Data that is to lie on flash in the order of its LPNs has to
+//!   come that way, from the host or from the write buffer (`device.write_buffer_policy = "sorted"`).
+//! - The mapping cache holds whole groups, least recently used ones leave. A read whose group is not there is a miss
+//!   and reads the group's translation page. A write never misses; a batch reads the page of each group that it changes
+//!   and that is not cached. (The paper's program keeps changes of groups that are not there apart until they leave.)
 //! - A group with changes that leaves costs a read and a program of its translation page, which takes along the changes
 //!   of the page's other groups, as in [`super::dftl`]. One group stays, however large. A translation page has room for
 //!   its segments: where they would take more than entries, it holds entries.
-//! - All cached groups are compacted when `ftl.compact_after` pages have been written, and a group at once when it takes
-//!   more than 8 B for each LPN.
+//! - All cached groups are compacted when `ftl.compact_after` pages have been written, and a group at once when it
+//!   takes more than 8 B for each LPN.
 //! - A misprediction is a read whose predicted slot is not that of its LPN. The predicted page is read, with the cause
 //!   `map`, unless it is the page wanted or still in the page buffer; its spare area has the LPNs of `ftl.gamma` pages
 //!   on either side, hence the page wanted. The spare area of a page has those of later pages too: they are in RAM by
 //!   the time it is programmed. (The paper's buffer holds whole blocks.) A page is found without that to be collected
 //!   or read for a write of a part of it: which slots are valid is kept in RAM.
 //! - A group that has not been used since the device was prepared, or recovered after a power cut, is learned as it is
-//!   loaded: it has the segments of its LPNs in the order of their blocks. Trimmed LPNs stay in their segments; that they
-//!   are trimmed is known from what is valid.
+//!   loaded: it has the segments of its LPNs in the order of their blocks. Trimmed LPNs stay in their segments; that
+//!   they are trimmed is known from what is valid.
 //! - Time to fit and to compact is not charged.
 
 use std::io;
@@ -54,7 +54,8 @@ section! {
     /// The keys that only leaftl has.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
-        /// leaftl: how far from its slot a page may be predicted; each spare area has the LPNs of as many pages on either side.
+        /// leaftl: how far from its slot a page may be predicted; each spare area has the LPNs of as many pages on
+        /// either side.
         gamma: u32 = "ftl.gamma", count(0, 31), "0";
         /// leaftl: number of mappings that are sorted and learned together.
         batch: u32 = "ftl.learn_batch", count(1, 1 << 20), "256";

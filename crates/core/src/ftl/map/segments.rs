@@ -1,8 +1,8 @@
 //! Learned index segments: lines that map the LPNs of a group to slots, and how they are fitted.
 //!
-//! Source: Sun, Li, Sun, Sun, Vucinic, Huang, "LeaFTL: A Learning-Based Flash Translation Layer for Solid-State Drives",
-//! ASPLOS 2023; the greedy piecewise linear regression is that of Xie et al., "Maximum Error-Bounded Piecewise Linear
-//! Representation for Online Stream Approximation", VLDB Journal 2014, as the authors' program has it.
+//! Source: Sun, Li, Sun, Sun, Vucinic, Huang, "LeaFTL: A Learning-Based Flash Translation Layer for Solid-State
+//! Drives", ASPLOS 2023; the greedy piecewise linear regression is that of Xie et al., "Maximum Error-Bounded Piecewise
+//! Linear Representation for Online Stream Approximation", VLDB Journal 2014, as the authors' program has it.
 //!
 //! A segment is (S, L, K, I): first LPN in its group, distance to the last, slope as a 16-bit float whose lowest bit
 //! says that the segment is approximate, intercept. It takes [`SEGMENT_BYTES`]. An accurate segment maps every LPN of
@@ -15,8 +15,8 @@
 //! - A prediction never names a slot outside the programmed part of the erase block that the segment was learned from:
 //!   its spare area can be read for as long as the LPN is in that block.
 //! - With a bound of 0 all segments are accurate.
-//! - The buffer takes one byte for each LPN of a segment, or two for each run of successive LPNs, whichever is less, and
-//!   one to end the segment. (The paper lists LPNs; the authors' program counts the ends of runs.)
+//! - The buffer takes one byte for each LPN of a segment, or two for each run of successive LPNs, whichever is less,
+//!   and one to end the segment. (The paper lists LPNs; the authors' program counts the ends of runs.)
 
 use serde::{Deserialize, Serialize};
 
@@ -235,9 +235,9 @@ fn narrow((low, high): (Fraction, Fraction), (x, y): (i64, i64), give: i64) -> (
     (if less(low, flat) { flat } else { low }, if less(steep, high) { steep } else { high })
 }
 
-/// Fits a segment to as many of the `points` as one can map, from the first on; returns it with their number. The points
-/// are in ascending order of their places and in one erase block; `slots` are the lowest and the highest slot that a
-/// prediction may name.
+/// Fits a segment to as many of the `points` as one can map, from the first on; returns it with their number. The
+/// points are in ascending order of their places and in one erase block; `slots` are the lowest and the highest slot
+/// that a prediction may name.
 pub fn fit(points: &[Point], bound: u32, slots: (u32, u32)) -> (Segment, usize) {
     let (even, distance) = regular(points);
     let mut most = if bound == 0 { even } else { cone(points, bound.into()).0 };

@@ -4,8 +4,8 @@
 //! host's part. The device keeps a dirty bitmap for each subregion, a bit for each entry, which is set when the mapping
 //! changes, be it by the host or by garbage collection, and cleared when the subregion is read.
 //!
-//! Interpretation: an entry of 8 B holds a slot and the number of the reading that handed it out. The bitmap alone would
-//! not do: a read may still carry an entry from before the last reading, whose bit that reading has cleared.
+//! Interpretation: an entry of 8 B holds a slot and the number of the reading that handed it out. The bitmap alone
+//! would not do: a read may still carry an entry from before the last reading, whose bit that reading has cleared.
 
 use crate::request::Entry;
 use crate::util::{Divider, Stat};

@@ -11,9 +11,9 @@
 //!   and the reserve block is erased (the collection is undone). A trim page in that block was written for the
 //!   collection, and is undone with it: the trimmed data is still in the victim.
 //!
-//! The erase of a superblock may be cut between its blocks. What is left of the victim counts for nothing either, but it
-//! may hold trimmed data that only the collection's trim page makes void, while the originals in its erased blocks are
-//! gone: it is erased, and the trim page stays in force.
+//! The erase of a superblock may be cut between its blocks. What is left of the victim counts for nothing either, but
+//! it may hold trimmed data that only the collection's trim page makes void, while the originals in its erased blocks
+//! are gone: it is erased, and the trim page stays in force.
 //!
 //! Either way there is an erased block again without any copying, so a cut during recovery leads to the same
 //! situation. Torn pages and unused pages of a closed block are like invalid ones: the argument of
@@ -248,8 +248,8 @@ impl<'a> Scan<'a> {
         Some(())
     }
 
-    /// Returns a block of a range (with `kind`, of one log) in which trim pages elsewhere make everything void that would
-    /// count. `live` says for each block how much of it would.
+    /// Returns a block of a range (with `kind`, of one log) in which trim pages elsewhere make everything void that
+    /// would count. `live` says for each block how much of it would.
     fn void(&self, among: Range<u32>, kind: Option<Kind>, mut live: Vec<u32>) -> Option<u32> {
         for (lpn, _) in self.trimmed() {
             if let Some(version) = self.best[lpn as usize] {

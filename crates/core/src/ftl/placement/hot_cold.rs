@@ -1,15 +1,16 @@
-//! Hot-cold: pages that are written often in one open block, other pages in another; an update counter tells them apart.
+//! Hot-cold: pages that are written often in one open block, other pages in another; an update counter tells them
+//! apart.
 //!
-//! Source: Hsieh, Kuo and Chang, "Efficient Identification of Hot Data for Flash Memory Storage Systems", ACM Transactions
-//! on Storage 2(1), 2006. A counter of four bits is increased by each write; a page is hot if one of the two upper bits
-//! is set, so from four writes on. After a number of writes all counters are halved, so that old writes count less and
-//! less. The paper hashes pages onto a table of counters to save memory. Here each page has its own counter, which is
-//! the exact form that the paper, and later Park and Du ("Hot Data Identification for Flash-based Storage Systems Using
-//! Multiple Bloom Filters", MSST 2011), compare with.
+//! Source: Hsieh, Kuo and Chang, "Efficient Identification of Hot Data for Flash Memory Storage Systems", ACM
+//! Transactions on Storage 2(1), 2006. A counter of four bits is increased by each write; a page is hot if one of the
+//! two upper bits is set, so from four writes on. After a number of writes all counters are halved, so that old writes
+//! count less and less. The paper hashes pages onto a table of counters to save memory. Here each page has its own
+//! counter, which is the exact form that the paper, and later Park and Du ("Hot Data Identification for Flash-based
+//! Storage Systems Using Multiple Bloom Filters", MSST 2011), compare with.
 //!
 //! Interpretation: the counters tell whether the page is hot including the write that is about to happen. They are
-//! halved whenever the host has written a share of the logical pages (`ftl.hot_decay`), so that the same share means the
-//! same on every device; the paper has a fixed number of writes that suits its trace. A copy goes to a block of the
+//! halved whenever the host has written a share of the logical pages (`ftl.hot_decay`), so that the same share means
+//! the same on every device; the paper has a fixed number of writes that suits its trace. A copy goes to a block of the
 //! copies, hot or not: what is copied has outlived its neighbours, whatever its counter says.
 
 use super::{Own, Page, Placement, Space, Writable};

@@ -4,16 +4,16 @@
 //! Source: Wang, Li, Lee, Ouyang, Shi and Huang, "Separating Data via Block Invalidation Time Inference for Write
 //! Amplification Reduction in Log-Structured Storage", FAST 2022, section 3, Algorithm 1. There are six classes. A
 //! write replaces a version that lasted for a lifespan v: if v < l it goes to class 1, else to class 2. A page that is
-//! collected from class 1 goes to class 3. A page that is collected from another class goes by its age g, the time since
-//! the host wrote it: to class 4 if g < 4l, to class 5 if g < 16l, else to class 6. All times are counted in pages that
-//! the host writes. l is the mean lifespan, from its first page to its collection, of 16 segments of class 1; it is
-//! computed anew whenever 16 of them have been collected, and is infinite before.
+//! collected from class 1 goes to class 3. A page that is collected from another class goes by its age g, the time
+//! since the host wrote it: to class 4 if g < 4l, to class 5 if g < 16l, else to class 6. All times are counted in
+//! pages that the host writes. l is the mean lifespan, from its first page to its collection, of 16 segments of class
+//! 1; it is computed anew whenever 16 of them have been collected, and is infinite before.
 //!
 //! Interpretation: a segment of the paper is an erase block, and there is an open block of each class on each LUN; l is
-//! kept for the whole device, and times count the writes to all LUNs. The first version of a page, and the first after a
-//! trim, replaces nothing, so v is infinite and the page goes to class 2. The authors' prototype keeps a queue of recent
-//! writes, about l long, and takes v for infinite where the page is not in it; here the time of every page's last write
-//! is known.
+//! kept for the whole device, and times count the writes to all LUNs. The first version of a page, and the first after
+//! a trim, replaces nothing, so v is infinite and the page goes to class 2. The authors' prototype keeps a queue of
+//! recent writes, about l long, and takes v for infinite where the page is not in it; here the time of every page's
+//! last write is known.
 
 use super::{Needs, Own, Page, Placement, Space, Writable};
 use crate::util::Stat;

@@ -7,9 +7,9 @@
 //! isolated", it stays with the data of its own handle. A placement identifier that is not valid does not make a write
 //! fail: the emulations of FDP in QEMU and FEMU take the first placement handle instead, as for a write without one.
 //!
-//! Interpretation: a stream is a placement handle, and an open block of each LUN is the handle's reclaim unit. The first
-//! handle is stream 0, which is also the stream of requests without one. Copies of initially isolated streams go to one
-//! open block for all of them, which is the most that this type permits to mix. There are eight streams unless
+//! Interpretation: a stream is a placement handle, and an open block of each LUN is the handle's reclaim unit. The
+//! first handle is stream 0, which is also the stream of requests without one. Copies of initially isolated streams go
+//! to one open block for all of them, which is the most that this type permits to mix. There are eight streams unless
 //! `ftl.fronts` says otherwise, as many as the reclaim unit handles of the drives with which FDP was introduced.
 
 use super::{Own, Page, Placement, Space, Writable};

@@ -5,10 +5,10 @@
 //! before, how commands get into the device, is the round robin of NVM Express.
 
 use super::rr::Rr;
-use super::{Arbiter, Claim, Own};
+use super::{Arbiter, Claim, Needs, Own};
 use crate::util::Bits;
 
-pub(super) const NAME: &str = super::FLIN;
+pub(super) const NAME: &str = "flin";
 pub(super) const DOC: &str = "one request of each tenant in turn, and flash.order = \"flin\" in the device";
 pub type Keys = ();
 
@@ -16,6 +16,8 @@ pub type Keys = ();
 pub(super) struct Flin(Rr);
 
 impl Arbiter for Flin {
+    const NEEDS: Needs = Needs { order: Some("flin"), classes: true, ..Needs::NOTHING };
+
     fn new(keys: &Own) -> Flin {
         Flin(Rr::new(keys))
     }

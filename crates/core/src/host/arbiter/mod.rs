@@ -19,6 +19,22 @@ pub struct Claim {
     pub class: Class,
 }
 
+/// What an arbiter needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// The order at a die (`flash.order`) that the arbiter is one half of.
+    pub order: Option<&'static str>,
+    /// Whether the arbiter goes by the weights of the tenants.
+    pub weights: bool,
+    /// Whether the arbiter goes by the classes of the tenants.
+    pub classes: bool,
+}
+
+impl Needs {
+    /// The needs of an arbiter to which all tenants are alike.
+    pub const NOTHING: Needs = Needs { order: None, weights: false, classes: false };
+}
+
 registry! {
     /// A registered arbiter.
     #[derive(Debug)]
@@ -29,17 +45,9 @@ registry! {
     Flin = flin::Flin;
 }
 
-/// Name of the arbiter that is one half of FLIN, whose other half is the order of flash operations.
-const FLIN: &str = "flin";
-
-/// Whether the arbiter of this name is that half.
-pub(crate) fn is_flin(name: &str) -> bool {
-    name == FLIN
-}
-
 dispatch! {
     /// An arbiter. Tenants are numbered from 0 in the order in which they are added.
-    pub trait Arbiter: [Debug + Send];
+    pub trait Arbiter: [Debug + Send], NEEDS: Needs = Needs::NOTHING;
     for Arbitration or AnyArbiter, which "host.arbiter" may name;
 
     /// Makes the arbiter with these keys, for no tenants.

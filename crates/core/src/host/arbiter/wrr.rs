@@ -5,7 +5,7 @@
 //! of the classes high, medium and low; here each tenant states its own, and the class says who comes first within a
 //! round (`docs/readings/tenants.md`).
 
-use super::{Arbiter, Claim, Own};
+use super::{Arbiter, Claim, Needs, Own};
 use crate::util::Bits;
 use crate::workload::tenants::Class;
 
@@ -32,6 +32,8 @@ impl Wrr {
 }
 
 impl Arbiter for Wrr {
+    const NEEDS: Needs = Needs { weights: true, classes: true, ..Needs::NOTHING };
+
     fn new(_keys: &Own) -> Wrr {
         Wrr { claims: Vec::new(), left: Vec::new(), next_urgent: 0, order: Vec::new() }
     }

@@ -74,7 +74,7 @@ pub(super) fn generator(
         let of_reads = generator.read_sizes.range().1 == largest;
         let stated =
             if of_reads { "workload.synthetic.read_sizes" } else { "workload.synthetic.write_sizes" };
-        let mixed = matches!(values.get(stated), Some(Value::SizeMix(_)));
+        let mixed = matches!(values.get(stated), Some(Value::Form(_)));
         return fail(if mixed { stated } else { "workload.synthetic.size" }, message);
     }
     let (gap, gap_ns) = match generator.arrival {

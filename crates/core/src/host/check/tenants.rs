@@ -3,10 +3,10 @@
 use super::load::{fail, generator, replay};
 use crate::config::section::field;
 use crate::config::units::BYTES;
-use crate::config::{Contradiction, Ignored, Value, Values};
-use crate::flash::parallel::Order;
+use crate::config::{Choice, Contradiction, Ignored, Value, Values};
+use crate::device::array::order;
 use crate::host::arbiter;
-use crate::host::sched::needs;
+use crate::host::sched::{self, needs};
 use crate::host::settings::{Queues, Settings};
 use crate::workload::settings::{By, Replay, Workload, ignored as ignored_by};
 use crate::workload::tenants::{MOST, Tenant, of_tenant, path_of, stated};
@@ -87,10 +87,10 @@ fn queues(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
-/// Refuses an arbiter that is one half of FLIN without the other half.
+/// Refuses an arbiter that is one half of an order of flash operations without the other half.
 fn halves(settings: &Settings) -> Result<(), Contradiction> {
     let name = &settings.host.arbiter;
-    if !arbiter::is_flin(name) {
+    if arbiter::needs(name).order.is_none() {
         return Ok(());
     }
     if settings.host.queues == Queues::Shared {
@@ -99,25 +99,29 @@ fn halves(settings: &Settings) -> Result<(), Contradiction> {
         );
         return fail("host.arbiter", message);
     }
-    other_order(settings, settings.flash.parallel.order).map_or(Ok(()), Err)
+    other_order(settings, &settings.order.name).map_or(Ok(()), Err)
 }
 
-/// Returns the error that another order of flash operations than its own is next to the arbiter of FLIN.
-fn other_order(settings: &Settings, order: Order) -> Option<Contradiction> {
+/// Returns the error that an order of flash operations is another one than the arbiter's.
+fn other_order(settings: &Settings, order: &str) -> Option<Contradiction> {
     let name = &settings.host.arbiter;
     let message = format!(
         "does not go with host.arbiter = \"{name}\", which orders operations itself; leave the key out"
     );
-    (order != Order::Flin).then_some(Contradiction { key: "flash.order", message })
+    (arbiter::needs(name).order != Some(order)).then_some(Contradiction { key: "flash.order", message })
+}
+
+/// Returns the order of flash operations that the arbiter is one half of, if it is and there is an arbiter.
+pub(crate) fn order_of_arbiter(settings: &Settings) -> Option<&'static str> {
+    arbiter::needs(&settings.host.arbiter).order.filter(|_| arbitrates(settings))
 }
 
 /// Returns the order of flash operations that is the arbiter's and not that of `values`, and why another may not be
 /// stated. Whether it was, the settings do not show.
 pub(crate) fn replaced(settings: &Settings, values: &Values) -> Option<(Value, Contradiction)> {
-    let order = settings.flash.parallel.order;
-    let gives_way = arbitrates(settings) && order != field(values, "flash.order", &[]);
-    let fault = other_order(settings, field(values, "flash.order", &[])).filter(|_| gives_way)?;
-    Some((Value::Text(order.name().to_owned()), fault))
+    let (order, stated) = (&settings.order.name, field::<String>(values, "flash.order", &[]));
+    let fault = other_order(settings, &stated).filter(|_| arbitrates(settings) && *order != stated)?;
+    Some((Value::Text(order.clone()), fault))
 }
 
 /// Whether there are tenants.
@@ -126,7 +130,7 @@ fn are_several(settings: &Settings) -> bool {
 }
 
 /// Whether the arbiter says whose request goes next.
-pub(crate) fn arbitrates(settings: &Settings) -> bool {
+fn arbitrates(settings: &Settings) -> bool {
     are_several(settings) && settings.host.queues == Queues::PerTenant
 }
 
@@ -150,18 +154,39 @@ pub(super) fn ignored(settings: &Settings, found: &mut Ignored) {
         let Tenant { name, workload, .. } = tenant;
         let mut of_load = Ignored::default();
         ignored_by(workload, &mut of_load);
-        let wrr = apart && host.arbiter == "wrr";
-        let flin = settings.flash.parallel.order == Order::Flin;
+        let (weighs, classes) =
+            (arbiter::needs(&host.arbiter).weights, arbiter::needs(&host.arbiter).classes);
+        let shares = !apart && needs(&host.scheduler).weights;
         let closed = workload.replay == Replay::Closed;
-        let shares = !apart && host.scheduler == "bfq";
-        let weighted = "weights count with host.queues per-tenant and host.arbiter \"wrr\", and with host.queues shared \
-                        and host.scheduler \"bfq\"";
-        of_load.unless(wrr || shares, &[path_of(name, "weight")], weighted);
-        let classed = "classes count with host.queues per-tenant and host.arbiter \"wrr\" or \"flin\", and with \
-                       flash.order \"flin\"";
-        of_load.unless(wrr || flin, &[path_of(name, "priority")], classed);
+        of_load.unless(apart && weighs || shares, &[path_of(name, "weight")], &weighted());
+        let orders = order::needs(&settings.order.name).classes;
+        of_load.unless(apart && classes || orders, &[path_of(name, "priority")], &classed());
         let depth = [path_of(name, "queue_depth")];
         of_load.unless(apart || closed, &depth, "the tenants share a queue, and the replay is open");
         of_load.into_vec().into_iter().for_each(|one| found.add(of_tenant(name, one)));
     }
+}
+
+/// Returns the names of those parts that `are` so, as the value of a key.
+fn named(parts: Vec<Choice>, are: impl Fn(&str) -> bool) -> String {
+    let names = parts.iter().filter(|part| are(part.name)).map(|part| format!("\"{}\"", part.name));
+    names.collect::<Vec<_>>().join(" or ")
+}
+
+/// Returns when the weights of tenants count.
+fn weighted() -> String {
+    format!(
+        "weights count with host.queues per-tenant and host.arbiter {}, and with host.queues shared and host.scheduler {}",
+        named(arbiter::choices(), |name| arbiter::needs(name).weights),
+        named(sched::choices(), |name| needs(name).weights),
+    )
+}
+
+/// Returns when the classes of tenants count.
+fn classed() -> String {
+    format!(
+        "classes count with host.queues per-tenant and host.arbiter {}, and with flash.order {}",
+        named(arbiter::choices(), |name| arbiter::needs(name).classes),
+        named(order::choices(), |name| order::needs(name).classes),
+    )
 }

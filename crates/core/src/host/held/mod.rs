@@ -1,23 +1,23 @@
 //! The part of the device's map that the host holds: UFS Host Performance Booster (HPB).
 //!
-//! A read of up to `host.map_cache_read` carries the mapping entry of each of its pages, if the host holds them all; the
-//! device uses an entry if the mapping has not changed since, and looks the page up otherwise
+//! A read of up to `host.map_cache_read` carries the mapping entry of each of its pages, if the host holds them all;
+//! the device uses an entry if the mapping has not changed since, and looks the page up otherwise
 //! (`ftl/page_mapped/handed.rs`). Addresses are divided into regions, these into subregions. The host reads the entries
 //! of a subregion with one command, and lets go of them by regions.
 //!
 //! Source: JESD220-3A (HPB 2.0), as described in public; the driver `drivers/ufs/core/ufshpb.c` of Linux 6.0; Jeong et
-//! al., "Improving Flash Storage Performance by Caching Address Mapping Table in Host Memory", HotStorage 2017. From the
-//! driver are the entry of 8 B, one command at a time that reads entries, ahead of all pending requests, the threshold
-//! of 8 reads, entries that the host's own writes and trims make useless at once, and the counts of reads that are halved
-//! when those of a region exceed the entries of a subregion.
+//! al., "Improving Flash Storage Performance by Caching Address Mapping Table in Host Memory", HotStorage 2017. From
+//! the driver are the entry of 8 B, one command at a time that reads entries, ahead of all pending requests, the
+//! threshold of 8 reads, entries that the host's own writes and trims make useless at once, and the counts of reads
+//! that are halved when those of a region exceed the entries of a subregion.
 //!
 //! Interpretation:
 //! - `lru` is the device control mode. When the device recommends a subregion is left to the device; here it does so
 //!   when it has had to read mappings from flash for `host.map_threshold` reads that might have carried entries. The
 //!   driver moves a region to the front of its list when it reads entries of it; here any such read does.
 //! - `access-count` is the host control mode. The driver has further thresholds for a region that enters and one that
-//!   leaves, and lets go of regions after a time without reads; here a region enters if it has more reads than the region
-//!   with the fewest.
+//!   leaves, and lets go of regions after a time without reads; here a region enters if it has more reads than the
+//!   region with the fewest.
 //! - A read carries all of its entries or none, as in the driver. Each page has an entry of its own.
 //! - The host cannot tell that garbage collection has moved a page; only the device notices.
 //! - Pinned regions and the command that tells the device that a region is no longer held are left out.
@@ -106,8 +106,8 @@ impl Held {
         }))
     }
 
-    /// Returns the number of pages of a subregion, and the greatest number of pages of a read that carries entries, which
-    /// need not be aligned.
+    /// Returns the number of pages of a subregion, and the greatest number of pages of a read that carries entries,
+    /// which need not be aligned.
     pub(super) fn sizes(&self) -> (u32, u32) {
         (self.subregion.get(), (self.keys.read_bytes / self.page_bytes) as u32 + 2)
     }

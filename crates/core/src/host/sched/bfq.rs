@@ -2,10 +2,11 @@
 //! ratio of the processes' weights; and idling for a process that is about to go on.
 //!
 //! Source: Documentation/block/bfq-iosched.rst, block/bfq-iosched.c and block/bfq-wf2q.c of Linux 6.12, with
-//! `low_latency` off; whose turn it is: [`super::wf2q`], the rest: [`super::turns`]. A turn ends if the next request does
-//! not fit into the budget, after `timeout_sync`, or if the process has no request and is not worth waiting for; then its next budget grows or
-//! shrinks. A process that has used its turn slowly is charged with the time, not the service. Within a process the
-//! request nearest to the last one goes next, but once in a turn the oldest, if it is older than `fifo_expire_sync`.
+//! `low_latency` off; whose turn it is: [`super::wf2q`], the rest: [`super::turns`]. A turn ends if the next request
+//! does not fit into the budget, after `timeout_sync`, or if the process has no request and is not worth waiting for;
+//! then its next budget grows or shrinks. A process that has used its turn slowly is charged with the time, not the
+//! service. Within a process the request nearest to the last one goes next, but once in a turn the oldest, if it is
+//! older than `fifo_expire_sync`.
 //!
 //! The device rests for `slice_idle` if a process whose turn it is has nothing to send, and weights differ, or it is
 //! the only one, or (on a device that takes one request after the other) it streams. Without that, a process that
@@ -36,7 +37,7 @@ pub(super) struct Bfq {
 }
 
 impl Scheduler for Bfq {
-    const NEEDS: Needs = Needs { completions: true, timer: true, ..Needs::NOTHING };
+    const NEEDS: Needs = Needs { completions: true, timer: true, weights: true, ..Needs::NOTHING };
 
     fn new(keys: &super::Keys, _block_pages: u32) -> Bfq {
         let turns = Turns::new(&keys.own.bfq, keys.weights.0.clone());

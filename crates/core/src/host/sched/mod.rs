@@ -77,6 +77,8 @@ pub struct Needs {
     /// Whether the scheduler is told about completions ([`Scheduler::completed`]). Such a scheduler may hold requests
     /// back until others complete.
     pub completions: bool,
+    /// Whether the scheduler goes by the weights of the tenants.
+    pub weights: bool,
     /// Whether the scheduler may also hold requests back until a time of its own ([`Scheduler::due_ns`]).
     pub timer: bool,
 }
@@ -92,6 +94,7 @@ impl Needs {
         merges: false,
         cooperation: false,
         completions: false,
+        weights: false,
         timer: false,
     };
 }

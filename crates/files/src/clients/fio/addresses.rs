@@ -1,7 +1,8 @@
 //! Which block a random request of a fio job goes to.
 //!
 //! zipf, pareto and normal draw a rank, and the rank's place is fio's hash of it: a product modulo 2^64 and then modulo
-//! the number of blocks. If that number is not a power of two, the hash does not reach all blocks, and some are hot twice.
+//! the number of blocks. If that number is not a power of two, the hash does not reach all blocks, and some are hot
+//! twice.
 
 use rand::RngCore;
 use rand_distr::{Distribution as _, Zipf};

@@ -74,8 +74,8 @@ fn without_the_map_blocks_come_again() {
     }
 }
 
-/// The map cuts a request short at a block that has been touched: of 4k, 16k and 64k at 60, 30 and 10 %, all 16 multiples
-/// of 4k come, and few of them are as large as asked.
+/// The map cuts a request short at a block that has been touched: of 4k, 16k and 64k at 60, 30 and 10 %, all 16
+/// multiples of 4k come, and few of them are as large as asked.
 #[test]
 fn the_map_cuts_requests_short() {
     for (split, set) in [(true, None), (false, Some([const { Sizes::Range(4096, 65_536) }; 3]))] {
@@ -250,7 +250,8 @@ fn some_requests_of_a_random_job_are_sequential() {
     assert!((0.67..0.73).contains(&share), "{share}");
 }
 
-/// A distribution's ranks are where fio's hash puts them, which leaves blocks out if their number is not a power of two.
+/// A distribution's ranks are where fio's hash puts them, which leaves blocks out if their number is not a power of
+/// two.
 #[test]
 fn blocks_that_a_hash_reaches() {
     let reached = |blocks: u64| {

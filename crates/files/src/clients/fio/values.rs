@@ -33,7 +33,8 @@ fn scaled(value: &str, unit: impl Fn(&str) -> Option<u64>) -> Result<Option<u64>
     Ok(factor.and_then(|factor| number?.checked_mul(factor)).filter(|&number: &u64| number < 1 << 62))
 }
 
-/// Returns the factor of a unit of bytes. As in fio, its first letter counts; `kib` and its like are what `kilo` is not.
+/// Returns the factor of a unit of bytes. As in fio, its first letter counts; `kib` and its like are what `kilo` is
+/// not.
 fn of_bytes(unit: &str, kilo: u64) -> Option<u64> {
     if matches!(unit, "" | "b") {
         return Some(1);

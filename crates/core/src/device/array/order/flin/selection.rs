@@ -1,8 +1,8 @@
 //! Stages 2 and 3: which step a die takes.
 //!
-//! Stage 2 names a read and a write, each the first of its queue that can begin. The classes have turns, 8 for urgent, 4
-//! for high, 2 for medium and 1 for low; a class with nothing that can begin is passed over. Reads and writes have turns
-//! of their own.
+//! Stage 2 names a read and a write, each the first of its queue that can begin. The classes have turns, 8 for urgent,
+//! 4 for high, 2 for medium and 1 for low; a class with nothing that can begin is passed over. Reads and writes have
+//! turns of their own.
 //!
 //! Stage 3 compares the two: each would have waited, if the other went first, for its time in the queue so far, for the
 //! other, and for what remains of the collections that the write's tenant has to do at this die. The one whose wait is
@@ -28,21 +28,21 @@ fn next_turn(turn: u8, class: usize) -> u8 {
 }
 
 impl Flin {
-    /// Returns the step that a die takes next, of those that are `able` to begin; changes nothing.
-    pub fn choose(&self, die: u32, now_ns: u64, mut able: impl FnMut(u32) -> bool) -> Option<u32> {
-        let first = self.first(die, FIRST, &mut able);
+    /// Returns the step that a die takes next, of those that are `able` to begin.
+    pub(super) fn select(&self, die: u32, now_ns: u64, able: &mut dyn FnMut(u32) -> bool) -> Option<u32> {
+        let first = self.first(die, FIRST, able);
         if first.is_some() {
             return first;
         }
-        let [read, write] = [0, 1].map(|kind| self.slot_of(die, kind, &mut able));
+        let [read, write] = [0, 1].map(|kind| self.slot_of(die, kind, able));
         match (read, write) {
             (Some(read), Some(write)) => Some(self.longer(read, write, now_ns)),
-            (one, None) | (None, one) => one.or_else(|| self.first(die, LAST, &mut able)),
+            (one, None) | (None, one) => one.or_else(|| self.first(die, LAST, able)),
         }
     }
 
     /// Returns the first step of a queue that can begin.
-    fn first(&self, die: u32, queue: usize, able: &mut impl FnMut(u32) -> bool) -> Option<u32> {
+    fn first(&self, die: u32, queue: usize, able: &mut dyn FnMut(u32) -> bool) -> Option<u32> {
         let mut at = self.queues[die as usize * QUEUES + queue].head;
         while at != NONE && (self.is_behind(at) || !able(at)) {
             at = self.tickets[at as usize].links.behind;
@@ -51,7 +51,7 @@ impl Flin {
     }
 
     /// Stage 2: names the read (`kind` 0) or the write (1) of a die.
-    fn slot_of(&self, die: u32, kind: usize, able: &mut impl FnMut(u32) -> bool) -> Option<u32> {
+    fn slot_of(&self, die: u32, kind: usize, able: &mut dyn FnMut(u32) -> bool) -> Option<u32> {
         let turn = self.turns[die as usize][kind];
         let found =
             |class| self.first(die, 2 * class + kind, able).map(|slot| (turn_distance(turn, class), slot));

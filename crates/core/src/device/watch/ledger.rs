@@ -1,6 +1,9 @@
 //! Whose requests asked for how much of the flash's work, where tenants are told apart.
 
-use crate::flash::Counts;
+use super::Probe;
+use crate::flash::{Counts, Work};
+
+pub type Keys = ();
 
 /// Operations of the flash, and the time for which its cells and buses worked on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,32 +59,31 @@ pub struct Ledger {
 
 impl Ledger {
     /// Makes the ledger of a device that has done this work.
-    pub(super) fn new(counts: &Counts) -> Ledger {
+    pub(in crate::device) fn new(counts: &Counts) -> Ledger {
         Ledger { by_stream: Vec::new(), seen: Share::of(counts) }
     }
 
-    /// Charges the work since the last call to nobody.
-    pub(super) fn pass(&mut self, counts: &Counts) {
-        self.seen = Share::of(counts);
-    }
-
     /// Whether no work has been done since the last call.
-    pub(super) fn is_current(&self, counts: &Counts) -> bool {
+    pub(in crate::device) fn is_current(&self, counts: &Counts) -> bool {
         self.seen == Share::of(counts)
-    }
-
-    /// Charges the work since the last call to a stream.
-    pub(super) fn charge(&mut self, stream: u16, counts: &Counts) {
-        let since = std::mem::replace(&mut self.seen, Share::of(counts));
-        let at = usize::from(stream);
-        if at >= self.by_stream.len() {
-            self.by_stream.resize(at + 1, Share::default());
-        }
-        self.by_stream[at].add(self.seen.since(since));
     }
 
     /// Returns a stream's work.
     pub fn of(&self, stream: u16) -> Share {
         self.by_stream.get(usize::from(stream)).copied().unwrap_or_default()
+    }
+}
+
+impl Probe for Ledger {
+    const ISSUES: bool = false;
+
+    /// Charges the work since the last call to a stream, or to nobody.
+    fn works(&mut self, stream: Option<u16>, work: &Work, _now_ns: u64) {
+        let since = std::mem::replace(&mut self.seen, Share::of(work.counts()));
+        let Some(at) = stream.map(usize::from) else { return };
+        if at >= self.by_stream.len() {
+            self.by_stream.resize(at + 1, Share::default());
+        }
+        self.by_stream[at].add(self.seen.since(since));
     }
 }

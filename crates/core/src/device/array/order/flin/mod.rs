@@ -8,8 +8,8 @@
 //! them is in `docs/readings/tenants.md`.
 //!
 //! **Stage 1** puts an operation into the queue of its die, its class (`priority` of its tenant) and its kind, reads or
-//! writes ([`insertion`]). **Stage 2** names from the queues of all classes one read and one write, and **stage 3** says
-//! which of the two the die takes ([`selection`]).
+//! writes ([`insertion`]). **Stage 2** names from the queues of all classes one read and one write, and **stage 3**
+//! says which of the two the die takes ([`selection`]).
 //!
 //! What is not the host's own data: reads of mappings go before everything. All other steps of a request, such as the
 //! collection that a write has to wait for, wait in its tenant's queue of writes in front of that write, so tenants pay
@@ -19,7 +19,9 @@ mod insertion;
 mod places;
 mod selection;
 
-use crate::flash::parallel::Fairness;
+use super::{Arrival, Dies, Needs, Order, Own};
+use crate::config::section;
+use crate::config::section::{OPERATION, bytes, share};
 use crate::flash::{Cause, Operation};
 use crate::util::{Chain, Linked, NONE, Neighbours};
 use crate::workload::tenants::Class;
@@ -35,24 +37,24 @@ const QUEUES: usize = 2 * CLASSES + 2;
 const FIRST: usize = 2 * CLASSES;
 const LAST: usize = FIRST + 1;
 
-/// A step that begins to wait at a die.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival {
-    pub slot: u32,
-    /// Number of the step, in the order of emission.
-    pub number: u64,
-    pub die: u32,
-    /// Stream of the request that needs the step; `None`: one of the device's own.
-    pub stream: Option<u16>,
-    pub operation: Operation,
-    pub cause: Cause,
-    /// Erase block of a program or erasure, or [`NONE`].
-    pub block: u32,
-    /// Slot of the unfinished program or erasure that the step has to wait for if it is one itself, or [`NONE`].
-    pub ahead: u32,
-    /// What the step takes on bus and cells, ns.
-    pub service_ns: u64,
+section! {
+    /// The parameters of FLIN, with the values of its authors (MQSim, `src/exec/SSD_Device.cpp`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Keys {
+        /// With flash.order flin: how often it is determined anew which tenants send little.
+        epoch_ns: u64 = "flash.flin_epoch", OPERATION, "10ms" not in state;
+        /// With flash.order flin: a tenant that reads less than this of the whole device in an epoch sends few reads.
+        read_bytes: u64 = "flash.flin_read", bytes(0, 1 << 40), "32MiB" not in state;
+        /// With flash.order flin: a tenant that writes less than this in an epoch sends few writes.
+        write_bytes: u64 = "flash.flin_write", bytes(0, 1 << 40), "256KiB" not in state;
+        /// With flash.order flin: if the least average slowdown of a die's tenants is below this share of the greatest,
+        /// the tenant that is slowed down most goes in front of others that send much.
+        least_ppm: u64 = "flash.flin_fairness", share(0, 1_000_000), "60%" not in state;
+    }
 }
+
+pub(super) const NAME: &str = "flin";
+pub(super) const DOC: &str = "the one that makes the slowdowns of the tenants most alike (FLIN)";
 
 /// A step that waits, or the last one that waited in its slot.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +112,7 @@ struct Working {
 /// The queues of all dies.
 #[derive(Clone, Debug)]
 pub(super) struct Flin {
-    keys: Fairness,
+    keys: Keys,
     page_bytes: u64,
     dies: usize,
     /// Classes of the tenants, by stream; tenants beyond them have the class medium. `None`: all requests have one
@@ -136,10 +138,12 @@ pub(super) struct Flin {
     places: Vec<Place>,
 }
 
-impl Flin {
-    pub fn new(keys: Fairness, page_bytes: u32, dies: usize) -> Flin {
+impl Order for Flin {
+    const NEEDS: Needs = Needs { queues: true, classes: true, ..Needs::NOTHING };
+
+    fn new(keys: &Own, &Dies { count: dies, page_bytes }: &Dies) -> Flin {
         Flin {
-            keys,
+            keys: keys.flin,
             page_bytes: page_bytes.into(),
             dies,
             classes: None,
@@ -157,39 +161,12 @@ impl Flin {
         }
     }
 
-    /// Tells tenants apart by the streams of their requests; these are the classes of the first streams.
-    pub fn tell_apart(&mut self, classes: Vec<Class>) {
+    fn tell_apart(&mut self, classes: Vec<Class>) {
         self.classes = Some(classes);
         self.of_stream = vec![0; 1 << 16];
     }
 
-    /// Returns the tenant of a stream.
-    fn tenant_of(&mut self, stream: u16) -> usize {
-        let known = match &self.classes {
-            None => self.tenants,
-            Some(_) => self.of_stream[usize::from(stream)].into(),
-        };
-        if known > 0 {
-            return known - 1;
-        }
-        self.tenants += 1;
-        let class = self.class_of(stream);
-        self.class_of_tenant.push(class as u8);
-        self.of_class[class] += 1;
-        self.activity.resize(self.tenants * self.dies, Default::default());
-        if let Some(tenant) = self.of_stream.get_mut(usize::from(stream)) {
-            *tenant = self.tenants as u16;
-        }
-        self.tenants - 1
-    }
-
-    fn class_of(&self, stream: u16) -> usize {
-        let classes = self.classes.as_deref().unwrap_or_default();
-        classes.get(usize::from(stream)).copied().unwrap_or(Class::Medium) as usize
-    }
-
-    /// Adds a step to its queue.
-    pub fn enter(&mut self, arrival: Arrival, now_ns: u64) {
+    fn enter(&mut self, arrival: Arrival, now_ns: u64) {
         let Arrival { slot, die, stream, operation, cause, ahead, .. } = arrival;
         let maps = operation == Operation::Read && matches!(cause, Cause::Map | Cause::Dir);
         let reads = operation == Operation::Read && cause == Cause::Host;
@@ -223,14 +200,7 @@ impl Flin {
         self.insert(slot, now_ns);
     }
 
-    /// Returns what the tenant of a step, which waits for its turn, has sent to the step's die.
-    fn activity(&mut self, slot: u32) -> &mut Activity {
-        let Ticket { tenant, queue, arrival, .. } = self.tickets[slot as usize];
-        &mut self.activity[tenant * self.dies + arrival.die as usize][queue % QUEUES % 2]
-    }
-
-    /// Removes a step that begins.
-    pub fn leave(&mut self, slot: u32, now_ns: u64) {
+    fn leave(&mut self, slot: u32, now_ns: u64) {
         let Ticket { arrival, queue, tenant, since_ns, alone_ns, links, .. } = self.tickets[slot as usize];
         let Arrival { die, service_ns, cause, .. } = arrival;
         self.tickets[slot as usize].waits = false;
@@ -251,6 +221,43 @@ impl Flin {
             activity.extra_ns -= service_ns;
         }
         self.pass_turn(slot);
+    }
+
+    fn choose(&self, die: u32, now_ns: u64, able: &mut dyn FnMut(u32) -> bool) -> Option<u32> {
+        self.select(die, now_ns, able)
+    }
+}
+
+impl Flin {
+    /// Returns the tenant of a stream.
+    fn tenant_of(&mut self, stream: u16) -> usize {
+        let known = match &self.classes {
+            None => self.tenants,
+            Some(_) => self.of_stream[usize::from(stream)].into(),
+        };
+        if known > 0 {
+            return known - 1;
+        }
+        self.tenants += 1;
+        let class = self.class_of(stream);
+        self.class_of_tenant.push(class as u8);
+        self.of_class[class] += 1;
+        self.activity.resize(self.tenants * self.dies, Default::default());
+        if let Some(tenant) = self.of_stream.get_mut(usize::from(stream)) {
+            *tenant = self.tenants as u16;
+        }
+        self.tenants - 1
+    }
+
+    fn class_of(&self, stream: u16) -> usize {
+        let classes = self.classes.as_deref().unwrap_or_default();
+        classes.get(usize::from(stream)).copied().unwrap_or(Class::Medium) as usize
+    }
+
+    /// Returns what the tenant of a step, which waits for its turn, has sent to the step's die.
+    fn activity(&mut self, slot: u32) -> &mut Activity {
+        let Ticket { tenant, queue, arrival, .. } = self.tickets[slot as usize];
+        &mut self.activity[tenant * self.dies + arrival.die as usize][queue % QUEUES % 2]
     }
 
     /// Whether the program or erasure still waits that a step has to wait for.

@@ -1,10 +1,10 @@
 //! Stage 1: where in its queue a new step waits.
 //!
-//! A tenant's intensity, of reads and of writes, is low at a die if fewer bytes than a threshold were asked of the die in
-//! the last epoch. Steps of low intensity wait in front of all others. Among those of its own intensity, a step goes as
-//! far ahead as makes the ratio of the least to the greatest slowdown greatest, but never past one of its own tenant. A
-//! slowdown is the time from arrival to completion, as estimated from the steps that now wait, by the time that it would
-//! be if the tenant were alone.
+//! A tenant's intensity, of reads and of writes, is low at a die if fewer bytes than a threshold were asked of the die
+//! in the last epoch. Steps of low intensity wait in front of all others. Among those of its own intensity, a step goes
+//! as far ahead as makes the ratio of the least to the greatest slowdown greatest, but never past one of its own
+//! tenant. A slowdown is the time from arrival to completion, as estimated from the steps that now wait, by the time
+//! that it would be if the tenant were alone.
 //!
 //! A tenant of high intensity that has been slowed down most at this die, while the average slowdowns of tenants differ
 //! by more than a threshold, goes in front of all others of high intensity, up to the last step that has done the same.
@@ -72,8 +72,8 @@ impl Flin {
         until_ns.saturating_sub(now_ns)
     }
 
-    /// Whether the average slowdowns of the tenants of a step's class and kind at its die differ too much, and that of its
-    /// own tenant is the greatest.
+    /// Whether the average slowdowns of the tenants of a step's class and kind at its die differ too much, and that of
+    /// its own tenant is the greatest.
     fn is_slowed_most(&mut self, slot: u32) -> bool {
         let Ticket { tenant, arrival, queue, .. } = self.tickets[slot as usize];
         let average = |activity: &Activity| activity.slowdowns / activity.taken as f64;
@@ -132,8 +132,8 @@ impl Flin {
         best.0
     }
 
-    /// Stores the steps of a new step's intensity in `places`; returns when the last of them would be finished, from now,
-    /// and the range of all their slowdowns.
+    /// Stores the steps of a new step's intensity in `places`; returns when the last of them would be finished, from
+    /// now, and the range of all their slowdowns.
     fn survey(&self, slot: u32, now_ns: u64, places: &mut Vec<Place>) -> (u64, Range) {
         let Ticket { queue, low, arrival, .. } = self.tickets[slot as usize];
         let mut left_ns = self.working[arrival.die as usize].until_ns.saturating_sub(now_ns);

@@ -1,6 +1,7 @@
 //! The size of an SLC cache.
 
-use super::units::BYTES;
+use crate::config::form::{Bytes, Form, Formed, Misfit};
+use crate::config::units::BYTES;
 use std::fmt;
 
 /// The size of an SLC cache: "6GiB", "dynamic", "6GiB+dynamic", "6GiB+dynamic:100GiB".
@@ -16,29 +17,37 @@ pub struct SlcSize {
 impl SlcSize {
     /// The word for the part that erased blocks take.
     pub const DYNAMIC: &'static str = "dynamic";
+}
 
-    /// Reads a size; `bytes` reads the number of bytes of a part. `None`: it is not a size, or states a part twice.
-    ///
-    /// # Errors
-    /// Those of `bytes`.
-    pub fn parse<E>(text: &str, bytes: impl Fn(&str) -> Result<u64, E>) -> Result<Option<SlcSize>, E> {
+crate::formed!(SlcSize);
+
+impl Formed for SlcSize {
+    const FORM: Form = Form {
+        takes: "a size such as \"6GiB\", \"dynamic\", or both: \"6GiB+dynamic\"",
+        parts: "`size`, `dynamic`, `dynamic:size`, or both with `+`, sizes",
+        pattern: "^([^+:]+|dynamic(:[^+:]+)?|[^+:]+\\+dynamic(:[^+:]+)?)$",
+        canonical: SlcSize::canonical,
+    };
+
+    /// A size that states a part twice is none.
+    fn read(text: &str, bytes: &mut Bytes) -> Result<SlcSize, Misfit> {
         let mut size = SlcSize { fixed: 0, dynamic: None };
         for part in text.split('+').map(str::trim) {
             let stated = match part.strip_prefix(SlcSize::DYNAMIC).map(str::trim) {
                 Some("") => size.dynamic.replace(u64::MAX).is_some(),
                 Some(most) if most.starts_with(':') => {
-                    size.dynamic.replace(bytes(most[1..].trim())?).is_some()
+                    size.dynamic.replace(bytes(most[1..].trim()).ok_or(None)?).is_some()
                 }
                 _ if !part.starts_with(|first: char| first.is_ascii_digit() || first == '-') => {
-                    return Ok(None);
+                    return Err(None);
                 }
-                _ => std::mem::replace(&mut size.fixed, bytes(part)?) > 0,
+                _ => std::mem::replace(&mut size.fixed, bytes(part).ok_or(None)?) > 0,
             };
             if stated {
-                return Ok(None);
+                return Err(None);
             }
         }
-        Ok(Some(size))
+        Ok(size)
     }
 }
 

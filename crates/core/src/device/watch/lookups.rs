@@ -1,8 +1,10 @@
 //! What requests look up in the mapping, for results about caches of other sizes.
 
-use crate::ftl::{Ftl, Inspect, LookUp};
-use crate::request::Pages;
+use super::{Issue, Probe};
+use crate::ftl::{Ftl, Inspect, LookUp, Running};
 use crate::util::StackDistances;
+
+pub type Keys = ();
 
 /// Up to this number of entries, or units, all are followed; if there are more, only a sample is.
 const EXACT: u32 = 1 << 20;
@@ -26,11 +28,13 @@ impl Lookups {
             units: StackDistances::new(units(), EXACT),
         })
     }
+}
 
-    /// Notes the lookups of a request that issues.
-    #[cold]
-    pub fn request(&mut self, pages: Pages, ftl: &impl LookUp) {
-        for lpn in pages.first..pages.first + pages.pages {
+impl Probe for Lookups {
+    const WORKS: bool = false;
+
+    fn issues(&mut self, issue: &Issue, ftl: &impl Running) {
+        for lpn in issue.pages.first..issue.pages.first + issue.pages.pages {
             self.entries.reference(lpn);
             self.units.reference(ftl.translation_page(lpn));
         }
