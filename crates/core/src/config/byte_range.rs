@@ -21,7 +21,7 @@ impl Formed for ByteRange {
         canonical: ByteRange::canonical,
     };
 
-    /// An empty range is none.
+    /// Reads a range; an empty one is none.
     fn read(text: &str, bytes: &mut Bytes) -> Result<ByteRange, Misfit> {
         let (from, to) = text.split_once("..").ok_or(None)?;
         let range = ByteRange { from: bytes(from.trim()).ok_or(None)?, to: bytes(to.trim()).ok_or(None)? };

@@ -29,7 +29,7 @@ impl Formed for SlcSize {
         canonical: SlcSize::canonical,
     };
 
-    /// A size that states a part twice is none.
+    /// Reads a size; one that states a part twice is none.
     fn read(text: &str, bytes: &mut Bytes) -> Result<SlcSize, Misfit> {
         let mut size = SlcSize { fixed: 0, dynamic: None };
         for part in text.split('+').map(str::trim) {

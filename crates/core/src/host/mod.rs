@@ -127,8 +127,7 @@ impl Host {
     }
 
     /// Returns the number of commands that went to the device besides the workload's requests, and the bytes of their
-    /// data: padding, mapping entries, and all but the last part of a write that was cut, whose data are the
-    /// workload's.
+    /// data: padding, mapping entries, and all but the last part of a write that was cut, which are the workload's.
     pub fn beside(&self) -> [u64; 2] {
         let ([commands, bytes], [loads, entries]) = (self.blocks.beside, self.held_traffic());
         [commands + loads, bytes + entries]

@@ -2,8 +2,8 @@
 //! `write_iolog` writes since fio 3.31.
 //!
 //! Source: axboe/fio iolog.c (log_io_u, read_iolog, read_iolog_get, delay_since_ttime) of 3.33, and its runs. Version 3
-//! counts microseconds since the job began. A wait of version 2 ends at this number of milliseconds since fio's start; its
-//! manual speaks of microseconds since the wait before.
+//! counts microseconds since the job began. A wait of version 2 ends at this number of milliseconds since fio's start;
+//! its manual speaks of microseconds since the wait before.
 
 use super::Recognised;
 use crate::devices::Devices;

@@ -50,8 +50,7 @@ pub struct Space {
     pub slots_per_block: u32,
     /// Number of slots in a NAND page.
     pub slots_per_page: u32,
-    /// Number of open blocks among which the copies of one collection may be spread; each may end with a part-full
-    /// page.
+    /// Number of open blocks among which the copies of one collection may be spread; each may end with a part-full page.
     pub fronts: u32,
 }
 

@@ -120,8 +120,7 @@ impl Addresses {
         }
     }
 
-    /// Returns the LUN of the flash where an owner without data is read, and to which its first version is likely to
-    /// go.
+    /// Returns the LUN of the flash where an owner without data is read, and to which its first version is likely to go.
     #[inline]
     pub(crate) fn home_on_flash(&self, owner: u32) -> u32 {
         let home = self.home(owner);

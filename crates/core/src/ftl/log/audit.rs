@@ -178,8 +178,8 @@ impl Log {
         Ok(())
     }
 
-    /// Checks that the SLC cache holds the blocks of a LUN that are in SLC mode; returns how many there are, and how
-    /// many of them are full.
+    /// Checks that the SLC cache holds the blocks of a LUN that are in SLC mode; returns how many there are, and how many
+    /// of them are full.
     fn verify_cached(&self, lun: u32) -> Result<(u32, u32), String> {
         let here = |block: &u32| self.addresses.group(self.addresses.first(*block)) == lun;
         let count = |of: &dyn Fn(&Block) -> bool| {

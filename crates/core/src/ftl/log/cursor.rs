@@ -2,8 +2,7 @@
 //! LUNs in turn if slots are smaller than pages, and to the next idle LUN under dynamic allocation.
 //!
 //! If slots are smaller than pages, each front has a page buffer and a cursor of its own. Only the page at the front's
-//! cursor can be part-full: it was begun by the host, and whoever else fills the rest of it lets the host go on
-//! elsewhere.
+//! cursor can be part-full: it was begun by the host, and whoever else fills the rest of it lets the host go on elsewhere.
 
 use std::ops::Range;
 

@@ -69,8 +69,8 @@ impl Log {
         true
     }
 
-    /// In a padded page that begins with the slot `first`, and of which `filled` slots have data, charges the NAND
-    /// pages that are full to the host, or to the mapping; trim pages stay padding.
+    /// In a padded page that begins with the slot `first`, and of which `filled` slots have data, charges the NAND pages
+    /// that are full to the host, or to the mapping; trim pages stay padding.
     pub(super) fn charge_full(&self, slots: &Slots, (first, filled): (u32, u32), work: &mut Work) {
         let per_page = self.shape.slots_per_nand_page();
         let cause = if self.shape.gc == Cause::GcMap { Cause::Map } else { Cause::Host };

@@ -23,8 +23,8 @@
 //!
 //! Whoever owns a log must see to it that it has enough blocks: `limit` keeps the data from taking what the
 //! translation pages need, and the blocks that translation pages have borrowed can be regained for the data by
-//! collecting translation pages ([`Log::reclaim`]). (Where slots are smaller than pages, the copies into each front end
-//! on a page boundary, so up to `n (slots_per_page - 1)` slots of each block count as lost.)
+//! collecting translation pages ([`Log::reclaim`]). (Where slots are smaller than pages, the copies into each front end on
+//! a page boundary, so up to `n (slots_per_page - 1)` slots of each block count as lost.)
 //!
 //! **Blocks may differ in size** ([`super::gc::Space::slots`]). The argument then counts on the smallest block
 //! ([`super::gc::Space::sure`]), and a reserve must have room for the live slots of any victim of its LUN.
@@ -141,8 +141,8 @@ struct Cursor {
     /// For each front that has a page buffer, the LUN whose page is filled there next; or one LUN, where dynamic
     /// allocation looks first.
     luns: Vec<u32>,
-    /// Blocks with a slot whose owner has a newer version in a page buffer, possibly on another LUN, each with the
-    /// front of that page buffer.
+    /// Blocks with a slot whose owner has a newer version in a page buffer, possibly on another LUN, each with the front
+    /// of that page buffer.
     superseded: Vec<(u32, u32)>,
 }
 

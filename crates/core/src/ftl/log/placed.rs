@@ -227,8 +227,7 @@ impl Log {
         }
     }
 
-    /// Returns the front of an owner's next version or copy; `old` is its last slot. For trim pages it is the first
-    /// front.
+    /// Returns the front of an owner's next version or copy; `old` is its last slot. For trim pages it is the first front.
     fn front_of(
         &mut self,
         lun: u32,

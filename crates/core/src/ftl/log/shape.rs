@@ -45,8 +45,7 @@ pub struct Shape {
     pub reserve: u32,
     /// Number of open blocks that each LUN may have, not counting that of the SLC cache.
     pub fronts: u32,
-    /// Number of blocks of each LUN of which the SLC cache can be sure, and the most that it may have; 0: there is
-    /// none.
+    /// Number of blocks of each LUN of which the SLC cache can be sure, and the most that it may have; 0: there is none.
     pub slc_blocks: u32,
     /// The largest number of blocks that the SLC cache may have on each LUN.
     pub slc_most: u32,

@@ -1,19 +1,19 @@
 //! The SLC cache: a front whose blocks are used with one bit a cell, where the host's writes go first.
 //!
-//! What comes from the host goes into the cache as long as it takes writes, whatever the placement says; the placement
-//! is asked all the same, and its answer is kept: it is where the data goes when it is **folded**, that is, moved to
-//! blocks of all bits. Blocks are folded oldest first, each as a whole, by the same copies as a collection. A block in
-//! SLC mode takes the first page of each of its word lines; the slots of the others stay empty.
+//! What comes from the host goes into the cache as long as it takes writes, whatever the placement says; the placement is
+//! asked all the same, and its answer is kept: it is where the data goes when it is **folded**, that is, moved to blocks
+//! of all bits. Blocks are folded oldest first, each as a whole, by the same copies as a collection. A block in SLC mode
+//! takes the first page of each of its word lines; the slots of the others stay empty.
 //!
 //! **Nothing deadlocks.** On each LUN the cache is sure of some blocks ([`super::Shape::slc_blocks`]), and all other
-//! blocks of the log never come to more than its limit less these, except for one for as long as it takes to collect
-//! one. So the argument of [`super`] holds for the blocks of all bits by themselves, with the live slots of the cache
-//! counted in. Beyond its share the cache takes erased blocks only while there are any, and gives them back when a
-//! front of all bits needs one: folding a block needs what a collection needs, and always gives a block back.
+//! blocks of the log never come to more than its limit less these, except for one for as long as it takes to collect one.
+//! So the argument of [`super`] holds for the blocks of all bits by themselves, with the live slots of the cache counted
+//! in. Beyond its share the cache takes erased blocks only while there are any, and gives them back when a front of all
+//! bits needs one: folding a block needs what a collection needs, and always gives a block back.
 //!
 //! Source: the static and the dynamic cache are those that vendors describe (Samsung, "Samsung Solid State Drive
-//! TurboWrite Technology", white paper, 2013; Micron, "Optimized Client Computing With Dynamic Write Acceleration",
-//! 2014). What was read into them is in `docs/readings/slc-cache.md`.
+//! TurboWrite Technology", white paper, 2013; Micron, "Optimized Client Computing With Dynamic Write Acceleration", 2014).
+//! What was read into them is in `docs/readings/slc-cache.md`.
 
 use super::cache::{OfLun, SlcCache};
 use super::{Block, Log, State, Under};
@@ -29,8 +29,7 @@ impl Log {
     pub(super) fn make_cache(&mut self, settings: &Settings, fronts: u32) {
         let empty = OfLun { oldest: NONE, youngest: NONE, full: 0, held: 0 };
         let page = self.shape.slots_per_nand_page();
-        // In a superblock the first pages of word lines come one after another, unless a word line is programmed at
-        // once.
+        // In a superblock the first pages of word lines come one after another, unless a word line is programmed at once.
         let wide = self.shape.superblocks.filter(|_| self.shape.nand_pages == 1).map_or(1, |of| of.luns());
         self.slc = Some(Box::new(SlcCache {
             on: false,

@@ -39,8 +39,8 @@ impl<T: Translation> PageMapped<T> {
         self.append(lpn, cause, work);
     }
 
-    /// Reads the pages of a request, charged to `cause`; returns the number of misses. If there are entries, one for
-    /// each page, pages whose entry is up to date are not looked up.
+    /// Reads the pages of a request, charged to `cause`; returns the number of misses. If there are entries, one for each
+    /// page, pages whose entry is up to date are not looked up.
     #[inline]
     pub(super) fn read_for(
         &mut self,
