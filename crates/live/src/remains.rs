@@ -57,16 +57,6 @@ struct Event {
     failed: bool,
 }
 
-fn name(op: Op) -> String {
-    match op {
-        Op::Read => "read",
-        Op::Write => "write",
-        Op::Trim => "trim",
-        Op::Flush => "flush",
-    }
-    .into()
-}
-
 /// Returns where the file of a media file is.
 pub fn beside(media: &Path) -> PathBuf {
     let mut name = media.as_os_str().to_owned();
@@ -87,7 +77,7 @@ pub fn leave(
     sectors.sort_unstable_by_key(|(number, _)| **number);
     let described = |write: &Write| Described {
         number: write.number,
-        op: name(write.op),
+        op: write.op.name().into(),
         offset: write.range.0,
         length: write.range.1 - write.range.0,
         end_ns: write.end_ns,
@@ -97,7 +87,7 @@ pub fn leave(
     };
     let event = |event: &unflushed::Event| Event {
         number: event.number,
-        op: name(event.op),
+        op: event.op.name().into(),
         offset: event.range.0,
         length: event.range.1 - event.range.0,
         fua: event.fua,
@@ -165,7 +155,7 @@ fn parse(bytes: &[u8], last: u64) -> Result<Vec<(u64, Sector)>, String> {
         let end = offset.checked_add(length).ok_or("damaged: a write ends nowhere")?;
         let data = if zero { Vec::new() } else { take(length)?.to_vec() };
         let persists: Vec<bool> = persists.bytes().map(|byte| byte == b'1').collect();
-        let op = if op == "trim" { Op::Trim } else { Op::Write };
+        let op = if op == Op::Trim.name() { Op::Trim } else { Op::Write };
         let (range, data) = ((offset, end), data.into());
         let write = Write { number, op, range, data, end_ns, failed, fua: false, persists };
         if write.persists.len() as u64 != write.sectors().end - write.sectors().start {

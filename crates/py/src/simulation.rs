@@ -205,7 +205,7 @@ fn stream_of(stream: u64) -> Result<u16, Fault> {
 }
 
 fn op_of(op: &str) -> Result<Op, Fault> {
-    [Op::Read, Op::Write, Op::Trim, Op::Flush]
+    Op::ALL
         .into_iter()
         .find(|known| op.len() == 1 && op.starts_with(known.letter()))
         .ok_or_else(|| Fault::User(format!("op is {op:?}; it is one of R, W, T (trim) and F (flush)")))
@@ -293,8 +293,7 @@ impl Simulation {
             let now_ns = driven.object.now_ns();
             let (mut first, mut last) = (0, 0);
             for row in 0..rows {
-                let ops = [Op::Read, Op::Write, Op::Trim, Op::Flush];
-                let Some(&op) = ops.get(usize::from(op[row])) else {
+                let Some(&op) = Op::ALL.get(usize::from(op[row])) else {
                     return Err(Fault::User(format!("row {row}: op is {}; it is 0 to 3", op[row])));
                 };
                 let time_ns = at_ns.as_ref().map_or(now_ns, |at_ns| at_ns[row]);

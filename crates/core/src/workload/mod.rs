@@ -8,18 +8,22 @@ pub mod tenants;
 pub use formats::formats;
 pub use scatter::Scatter;
 
-/// The operation of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Op {
-    /// Read of a byte range.
-    Read = 0,
-    /// Write of a byte range.
-    Write = 1,
-    /// Trim (discard) of a byte range: its content is no longer needed.
-    Trim = 2,
-    /// Flush: data that was written before must survive a power cut. It has no range.
-    Flush = 3,
+use crate::named;
+
+named! {
+    /// The operation of a request.
+    #[derive(Hash)]
+    #[repr(u8)]
+    pub enum Op {
+        /// Read of a byte range.
+        Read = "read",
+        /// Write of a byte range.
+        Write = "write",
+        /// Trim (discard) of a byte range: its content is no longer needed.
+        Trim = "trim",
+        /// Flush: data that was written before must survive a power cut. It has no range.
+        Flush = "flush",
+    }
 }
 
 impl Op {

@@ -27,7 +27,7 @@ pub enum Name {
 }
 
 impl Name {
-    const OPS: u64 = 4;
+    const OPS: u64 = Op::ALL.len() as u64;
     const CELLS: u64 = Name::OPS + 5;
     const CONTROLLER: u64 = Name::CELLS + (Operation::ALL.len() * Cause::COMMON) as u64;
     const RARE: u64 = Name::CONTROLLER + 3;
@@ -56,7 +56,7 @@ impl Name {
     /// Returns the name.
     pub fn text(self) -> String {
         match self {
-            Name::Request(op) => op_name(op).to_owned(),
+            Name::Request(op) => op.name().to_owned(),
             Name::Wait => "wait".to_owned(),
             Name::Access => "access".to_owned(),
             Name::DataIn => "data in".to_owned(),
@@ -75,23 +75,12 @@ impl Name {
             let causes = move || Cause::ALL.into_iter().filter(move |cause| cause.is_rare() == rare);
             Operation::ALL.into_iter().flat_map(move |op| causes().map(move |c| Name::Cells(op, c)))
         };
-        OPS.into_iter()
+        Op::ALL.into_iter()
             .map(Name::Request)
             .chain([Name::Wait, Name::Access, Name::DataIn, Name::DataOut])
             .chain(of(false))
             .chain([Name::Command, Name::Work, Name::Answer].into_iter().filter(move |_| controller))
             .chain(of(true).filter(move |_| rare))
-    }
-}
-
-const OPS: [Op; 4] = [Op::Read, Op::Write, Op::Trim, Op::Flush];
-
-fn op_name(op: Op) -> &'static str {
-    match op {
-        Op::Read => "read",
-        Op::Write => "write",
-        Op::Trim => "trim",
-        Op::Flush => "flush",
     }
 }
 
@@ -209,7 +198,7 @@ pub const ARGS: [(Arg, &str); 16] = [
 
 /// Indices of the strings that arguments hold: operations of requests, causes, flash operations.
 pub mod text {
-    use super::{Cause, OPS, Op, Operation, op_name};
+    use super::{Cause, Op, Operation};
 
     pub fn op(op: Op) -> u64 {
         1 + op as u64
@@ -217,17 +206,17 @@ pub mod text {
 
     pub fn cause(cause: Cause) -> u64 {
         let before = if cause.is_rare() { Operation::ALL.len() } else { 0 };
-        (1 + OPS.len() + before) as u64 + cause as u64
+        (1 + Op::ALL.len() + before) as u64 + cause as u64
     }
 
     pub fn operation(operation: Operation) -> u64 {
-        1 + (OPS.len() + Cause::COMMON) as u64 + operation as u64
+        1 + (Op::ALL.len() + Cause::COMMON) as u64 + operation as u64
     }
 
     /// Returns all strings in the order of their indices, with rare causes last, if there may be any.
     pub fn all(rare: bool) -> impl Iterator<Item = (u64, &'static str)> {
         let causes = |rare| Cause::ALL.into_iter().filter(move |one| one.is_rare() == rare);
-        OPS.map(|one| (op(one), op_name(one)))
+        Op::ALL.map(|one| (op(one), one.name()))
             .into_iter()
             .chain(causes(false).map(|one| (cause(one), one.name())))
             .chain(Operation::ALL.map(|one| (operation(one), one.name())))
