@@ -5,7 +5,8 @@
 //! two units is read once, for the first of them.
 
 use super::superblocks::{Filling, Superblocks};
-use super::{Cause, Copied, Work};
+use super::work::Copied;
+use super::{Cause, Work};
 use crate::util::NONE;
 
 impl Work {

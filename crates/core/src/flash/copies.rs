@@ -4,7 +4,8 @@
 //! Reads and programs alternate, so that the controller holds little data; no word line is programmed before all pages
 //! whose data it takes have been read.
 
-use super::{Cause, Operation, Target, Timing, Work};
+use super::work::Target;
+use super::{Cause, Operation, Timing, Work};
 use crate::util::NONE;
 
 impl Target {

@@ -1,7 +1,8 @@
 //! The operations of a [`Work`]: each becomes a step of its own, or part of the step before it.
 
 use super::cells::Programs;
-use super::{Cause, Chain, Label, Labelled, Operation, Step, Timing, Work};
+use super::work::{Chain, Labelled};
+use super::{Cause, Label, Operation, Step, Timing, Work};
 use crate::util::NONE;
 
 impl Work {

@@ -23,15 +23,16 @@ mod work;
 pub use cells::Cells;
 pub use errors::Reliability;
 pub use settings::{Endurance, Flash};
+pub use tally::{ByType, Tally};
+pub(crate) use work::Target;
+pub use work::Work;
 
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 
 use serde::{Serialize, Serializer};
 
-use crate::config::MOST_BITS;
 use crate::named;
-use crate::util::{Bits, Divider};
 
 named! {
     /// Why a flash operation happened; the keys of `flash.reads`, `flash.programs`, `flash.erases`
@@ -171,22 +172,6 @@ impl Counts {
     }
 }
 
-/// Counts of pages, by cause and page type.
-pub type ByType = ByCause<[u64; MOST_BITS]>;
-
-/// The pages read and programmed so far, by type. With whole word lines programmed at once, a word line counts as one
-/// page of the lowest type.
-#[derive(Clone, Debug)]
-pub struct Tally {
-    /// Type of each page of a block.
-    of_page: Vec<u8>,
-    by_block: Divider,
-    /// Pages read.
-    pub reads: ByType,
-    /// Pages programmed.
-    pub programs: ByType,
-}
-
 /// How long operations hold the channel bus, ns; [`Cells`] has the times of the cells.
 #[derive(Clone, Copy, Debug)]
 struct Timing {
@@ -275,110 +260,4 @@ pub struct Label {
     pub lpn: u32,
     /// Number of the program or erase, counted from 0 in the order of emission; [`crate::util::NONE`] for a read.
     pub number: u32,
-}
-
-/// Collects the steps of one request, in order.
-///
-/// What is programmed at once is a **unit**: a NAND page or, with `flash.programming = "word-line"`, all pages of a
-/// word line. Reads name NAND pages, programs and erases name units; both are numbered over the device.
-///
-/// Steps form chains: within a chain each step waits for the one before; chains (one per logical page) run side
-/// by side on different LUNs. Steps of one LUN always run in the order of emission. Neighbouring steps on one
-/// LUN that need no bus are merged, unless another step may wait for the first of them or steps are labelled
-/// ([`Work::label`]); merging leaves all times as they are and saves events.
-#[derive(Clone, Debug)]
-pub struct Work {
-    timing: Timing,
-    cells: Cells,
-    counts: Counts,
-    steps: Vec<Step>,
-    chain: Chain,
-    joining: Joining,
-    /// Number of loads so far; they are counted only if a load and the step that needs it can be on different LUNs.
-    loads: Option<u32>,
-    /// Number of programs and erases so far.
-    number: u32,
-    copied: Copied,
-    labels: Option<Labelled>,
-    /// Counts by page type, if energies differ between the types.
-    tally: Option<Box<Tally>>,
-    waited: Waited,
-    /// The errors that reads meet, if they can meet any.
-    reliability: Option<Box<Reliability>>,
-    /// Where the pages of superblocks are, if callers name these.
-    superblocks: Option<Box<superblocks::Filling>>,
-    /// Whether pages differ by type, reads can meet errors, or callers name pages of superblocks.
-    differ: bool,
-    /// Stream of the page that is being written.
-    stream: u16,
-}
-
-/// What the next step of the current chain waits for.
-#[derive(Clone, Copy, Debug)]
-struct Chain {
-    last: u32,
-    fence: u32,
-    /// Number of the load for which the step waits; 0: none.
-    needs: u32,
-    /// The number up to which all programs and erases must finish before the step begins; 0: no condition.
-    settled: u32,
-    /// LPN that the chain serves, or [`crate::util::NONE`].
-    lpn: u32,
-}
-
-/// Which operations become part of the step before them.
-#[derive(Clone, Copy, Debug, Default)]
-struct Joining {
-    /// If this is not 0, the next step is not merged into the step before it.
-    marked: u32,
-    /// If this is not 0, the next step is not merged into the step before it, because some other step may wait for that
-    /// step, or because `each` is set.
-    apart: u64,
-    /// Whether every flash operation is a step of its own.
-    each: bool,
-    /// Whether steps are folded.
-    fold: bool,
-}
-
-/// How many NAND pages the next copy reads, how many units it programs and, if it matters, which ones.
-#[derive(Clone, Debug, Default)]
-struct Copied {
-    counts: [u32; 2],
-    /// Pages, each with the number of slots that are copied from it.
-    sources: Vec<(u32, u32)>,
-    targets: Vec<Target>,
-    /// 1 more than the page that was named last; 0: none was.
-    last: u32,
-}
-
-/// Consecutive units of a block that a copy programs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Target {
-    /// The first unit.
-    pub(crate) first: u32,
-    pub(crate) units: u32,
-    /// Number of slots in a unit.
-    pub(crate) slots: u32,
-    /// Number of slots, from the first unit's first one on, whose data is not copied.
-    pub(crate) begun: u32,
-    /// Number of slots that are copied here.
-    pub(crate) copies: u32,
-}
-
-/// The label of each step, and how many programs and erases have been labelled.
-#[derive(Clone, Debug, Default)]
-struct Labelled {
-    labels: Vec<Label>,
-    numbered: u32,
-}
-
-/// What the device reports about the LUNs: which of them are busy, and for which of them requests wait.
-#[derive(Clone, Debug)]
-struct Waited {
-    /// For each LUN, the number of the latest work behind which other requests waited for that LUN.
-    hurry: Vec<u64>,
-    /// The busy LUNs, if dynamic allocation needs them.
-    busy: Option<Bits>,
-    /// Number of the current request's work, counted from 1.
-    current: u64,
 }

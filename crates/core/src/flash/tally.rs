@@ -1,9 +1,25 @@
 //! Counts of reads and programs by page type, for energies that differ between the types.
 
 use super::settings::Flash;
-use super::{ByCause, Cause, Operation, Tally, cells};
+use super::{ByCause, Cause, Operation, cells};
 use crate::config::MOST_BITS;
 use crate::util::{Divider, NONE};
+
+/// Counts of pages, by cause and page type.
+pub type ByType = ByCause<[u64; MOST_BITS]>;
+
+/// The pages read and programmed so far, by type. With whole word lines programmed at once, a word line counts as one
+/// page of the lowest type.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Type of each page of a block.
+    of_page: Vec<u8>,
+    by_block: Divider,
+    /// Pages read.
+    pub reads: ByType,
+    /// Pages programmed.
+    pub programs: ByType,
+}
 
 impl Tally {
     /// Makes the counts of a device on which nothing was read or programmed.

@@ -1,8 +1,115 @@
 //! What surrounds the operations of a [`Work`]: chains, labels, counts, and the LUNs for which other requests
 //! wait.
 
-use super::{Cells, Chain, Counts, Flash, Joining, Label, Reliability, Step, Tally, Timing, Waited, Work};
+use super::superblocks::Filling;
+use super::{Cells, Counts, Flash, Label, Reliability, Step, Tally, Timing};
 use crate::util::{Bits, NONE};
+
+/// Collects the steps of one request, in order.
+///
+/// What is programmed at once is a **unit**: a NAND page or, with `flash.programming = "word-line"`, all pages of a
+/// word line. Reads name NAND pages, programs and erases name units; both are numbered over the device.
+///
+/// Steps form chains: within a chain each step waits for the one before; chains (one per logical page) run side
+/// by side on different LUNs. Steps of one LUN always run in the order of emission. Neighbouring steps on one
+/// LUN that need no bus are merged, unless another step may wait for the first of them or steps are labelled
+/// ([`Work::label`]); merging leaves all times as they are and saves events.
+#[derive(Clone, Debug)]
+pub struct Work {
+    pub(super) timing: Timing,
+    pub(super) cells: Cells,
+    pub(super) counts: Counts,
+    pub(super) steps: Vec<Step>,
+    pub(super) chain: Chain,
+    pub(super) joining: Joining,
+    /// Number of loads so far; they are counted only if a load and the step that needs it can be on different LUNs.
+    pub(super) loads: Option<u32>,
+    /// Number of programs and erases so far.
+    pub(super) number: u32,
+    pub(super) copied: Copied,
+    pub(super) labels: Option<Labelled>,
+    /// Counts by page type, if energies differ between the types.
+    pub(super) tally: Option<Box<Tally>>,
+    pub(super) waited: Waited,
+    /// The errors that reads meet, if they can meet any.
+    pub(super) reliability: Option<Box<Reliability>>,
+    /// Where the pages of superblocks are, if callers name these.
+    pub(super) superblocks: Option<Box<Filling>>,
+    /// Whether pages differ by type, reads can meet errors, or callers name pages of superblocks.
+    pub(super) differ: bool,
+    /// Stream of the page that is being written.
+    pub(super) stream: u16,
+}
+
+/// What the next step of the current chain waits for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chain {
+    pub(super) last: u32,
+    pub(super) fence: u32,
+    /// Number of the load for which the step waits; 0: none.
+    pub(super) needs: u32,
+    /// The number up to which all programs and erases must finish before the step begins; 0: no condition.
+    pub(super) settled: u32,
+    /// LPN that the chain serves, or [`crate::util::NONE`].
+    pub(super) lpn: u32,
+}
+
+/// Which operations become part of the step before them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Joining {
+    /// If this is not 0, the next step is not merged into the step before it.
+    pub(super) marked: u32,
+    /// If this is not 0, the next step is not merged into the step before it, because some other step may wait for that
+    /// step, or because `each` is set.
+    pub(super) apart: u64,
+    /// Whether every flash operation is a step of its own.
+    pub(super) each: bool,
+    /// Whether steps are folded.
+    pub(super) fold: bool,
+}
+
+/// How many NAND pages the next copy reads, how many units it programs and, if it matters, which ones.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Copied {
+    pub(super) counts: [u32; 2],
+    /// Pages, each with the number of slots that are copied from it.
+    pub(super) sources: Vec<(u32, u32)>,
+    pub(super) targets: Vec<Target>,
+    /// 1 more than the page that was named last; 0: none was.
+    pub(super) last: u32,
+}
+
+/// Consecutive units of a block that a copy programs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    /// The first unit.
+    pub(crate) first: u32,
+    pub(crate) units: u32,
+    /// Number of slots in a unit.
+    pub(crate) slots: u32,
+    /// Number of slots, from the first unit's first one on, whose data is not copied.
+    pub(crate) begun: u32,
+    /// Number of slots that are copied here.
+    pub(crate) copies: u32,
+}
+
+/// The label of each step, and how many programs and erases have been labelled.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Labelled {
+    pub(super) labels: Vec<Label>,
+    pub(super) numbered: u32,
+}
+
+/// What the device reports about the LUNs: which of them are busy, and for which of them requests wait.
+#[derive(Clone, Debug)]
+pub(super) struct Waited {
+    /// For each LUN, the number of the latest work behind which other requests waited for that LUN.
+    pub(super) hurry: Vec<u64>,
+    /// The busy LUNs, if dynamic allocation needs them.
+    pub(super) busy: Option<Bits>,
+    /// Number of the current request's work, counted from 1.
+    pub(super) current: u64,
+}
 
 impl Work {
     /// Makes an empty sink for a device that has done no work; which blocks are fast follows from `seed`. If `slc` is

@@ -75,7 +75,8 @@ impl Name {
             let causes = move || Cause::ALL.into_iter().filter(move |cause| cause.is_rare() == rare);
             Operation::ALL.into_iter().flat_map(move |op| causes().map(move |c| Name::Cells(op, c)))
         };
-        Op::ALL.into_iter()
+        Op::ALL
+            .into_iter()
             .map(Name::Request)
             .chain([Name::Wait, Name::Access, Name::DataIn, Name::DataOut])
             .chain(of(false))
@@ -216,7 +217,8 @@ pub mod text {
     /// Returns all strings in the order of their indices, with rare causes last, if there may be any.
     pub fn all(rare: bool) -> impl Iterator<Item = (u64, &'static str)> {
         let causes = |rare| Cause::ALL.into_iter().filter(move |one| one.is_rare() == rare);
-        Op::ALL.map(|one| (op(one), one.name()))
+        Op::ALL
+            .map(|one| (op(one), one.name()))
             .into_iter()
             .chain(causes(false).map(|one| (cause(one), one.name())))
             .chain(Operation::ALL.map(|one| (operation(one), one.name())))
