@@ -81,7 +81,6 @@ const SLICES: &[&str] = &[
     "ftl/page_mapped/hand_out.rs",
     "ftl/page_mapped/inspect.rs",
     "ftl/page_mapped/serve.rs",
-    "host/reshape.rs",
 ];
 
 const LONGEST_FILE: usize = 400;

@@ -1,5 +1,6 @@
 //! A pending queue with its scheduler: the one of all requests, or one tenant's.
 
+use super::Arrivals;
 use super::merge::Merging;
 use super::sched::{Needs, Sched};
 use crate::host::settings::{Late, Settings};
@@ -113,6 +114,32 @@ impl Lane {
         }
         self.deadlines_due = true;
         self.chosen.pop(pool)
+    }
+
+    /// Lets a request that has arrived become part of a pending one; returns whether it did.
+    pub(super) fn join(&mut self, id: u32, pool: &mut Pool, arrivals: &mut impl Arrivals) -> bool {
+        let Some(merging) = &mut self.merging else { return false };
+        let taken = pool[id];
+        let Some((pending, before)) = merging.join(&taken, pool) else {
+            merging.enter(id, pool);
+            return false;
+        };
+        pool.release(id);
+        if pool[pending].pages.pages > before {
+            self.sched.grown(pending, before, pool);
+        }
+        arrivals.merged(&mut pool[pending], &taken);
+        true
+    }
+
+    /// Adds a request to the pending queue.
+    #[inline(always)] // for every request
+    pub(super) fn admit(&mut self, id: u32, pool: &mut Pool) {
+        self.pending += 1;
+        if self.aged {
+            self.ages.push(id, pool);
+        }
+        self.sched.admit(id, pool);
     }
 
     /// Takes a request out of the pending queue.

@@ -38,6 +38,7 @@ use blocks::{Blocks, Surroundings};
 use held::Held;
 use lane::Lane;
 use merge::Merging;
+use reshape::{classify, reshape};
 use tenancy::Tenancy;
 
 /// The host: the pending queues, each with its scheduler.
@@ -334,7 +335,8 @@ impl Host {
         device: &impl DeviceView,
     ) -> Result<(), SourceError> {
         let id = arrivals.take(due_ns, &mut self.pool)?;
-        if !(self.reshapes && self.reshape(id, arrivals)) {
+        let Host { lane, pool, blocks, needs, reshapes, .. } = self;
+        if !(*reshapes && reshape(id, lane, needs.blocks.then_some(blocks), pool, arrivals)) {
             self.enter(id, device);
         }
         Ok(())
@@ -345,15 +347,10 @@ impl Host {
     fn enter(&mut self, id: u32, device: &impl DeviceView) {
         device.expect(self.pool[id].pages.first);
         if self.needs.translation_pages | self.needs.hits {
-            self.classify(id, device);
+            let carried = self.has_entries(id);
+            classify(&mut self.pool[id], carried, &self.needs, &mut self.awareness, device);
         }
-        let Host { lane, pool, .. } = self;
-        let lane = &mut **lane;
-        lane.pending += 1;
-        if lane.aged {
-            lane.ages.push(id, pool);
-        }
-        lane.sched.admit(id, pool);
+        self.lane.admit(id, &mut self.pool);
     }
 
     /// Lets the scheduler decide which requests go next; returns the first of them, if there is one.
