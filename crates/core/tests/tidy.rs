@@ -69,7 +69,6 @@ const SLICES: &[&str] = &[
     "flash/repeats.rs",
     "ftl/hybrid/audit.rs",
     "ftl/hybrid/inspect.rs",
-    "ftl/hybrid/state.rs",
     "ftl/hybrid/trims.rs",
     "ftl/log/audit.rs",
     "ftl/log/collect.rs",

@@ -28,6 +28,7 @@ use std::io;
 use super::layout::Shape;
 use super::logs::{BlockWrite, Logs};
 use super::merges::{MergeKind, MergeStats, merge_ns};
+use super::state;
 use super::store::{Role, Store};
 use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
@@ -160,7 +161,7 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
     }
 
     fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Hybrid<L>, Damage> {
-        let (store, logs) = Store::load(settings, check, from)?;
+        let (store, logs) = state::load(settings, check, from)?;
         Ok(Hybrid::assemble(settings, store, logs))
     }
 
@@ -304,7 +305,7 @@ impl<L: Logs> Prepare for Hybrid<L> {
     }
 
     fn save(&self, out: &mut Encoder) -> io::Result<()> {
-        self.store.save(&self.logs, out)
+        state::save(&self.store, &self.logs, out)
     }
 }
 
