@@ -42,6 +42,11 @@ pub trait Formed: Sized + fmt::Display {
         Self::read(text, bytes).map(|value| value.to_string())
     }
 
+    /// Returns the value that a size stands for; `None`: a size is not of this form.
+    fn of_size(bytes: u64) -> Option<Self> {
+        Self::of_text(&BYTES.format(bytes))
+    }
+
     /// Reads what [`Formed::canonical`] has written, or a default; `None`: it is not of this form.
     fn of_text(text: &str) -> Option<Self> {
         Self::read(text, &mut |size| BYTES.parse(size).ok()).ok()

@@ -133,8 +133,12 @@ macro_rules! formed {
     ($($type:ty),*) => {
         $(impl $crate::config::section::Field for $type {
             fn of(value: Option<&$crate::config::Value>) -> Option<$type> {
-                let $crate::config::Value::Form(text) = value? else { return None };
-                $crate::config::form::Formed::of_text(text)
+                match value? {
+                    $crate::config::Value::Form(text) => $crate::config::form::Formed::of_text(text),
+                    // A word of the key may stand for another key's value.
+                    $crate::config::Value::Bytes(size) => $crate::config::form::Formed::of_size(*size),
+                    _ => None,
+                }
             }
         })*
     };

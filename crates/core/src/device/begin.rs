@@ -5,10 +5,10 @@ use super::array::Array;
 use super::entries::{Entries, carried};
 use super::queue::Waiting;
 use super::row::{Ends, Queue, Row};
-use super::turn::Turn;
+use super::turn::{Turn, serve, serve_marked};
 use super::watch::{Issue, Ram};
 use super::{COMMAND, Device, sched};
-use crate::flash::Cause;
+use crate::flash::{Cause, Work};
 use crate::ftl::Running;
 use crate::request::{Entry, Mark, Pages, Request};
 use crate::workload::Op;
@@ -103,7 +103,6 @@ impl Device {
     }
 
     /// Tells the probes which pages of a request issue or, if they are `answered`, are in the write buffer.
-    #[cold]
     fn tell(&mut self, id: u32, pages: Pages, answered: bool, turn: &Turn<impl Running>) {
         let request = &turn.pool[id];
         let entries = if answered { &[] } else { carried(&self.entries, id, request, pages) };
@@ -133,7 +132,9 @@ impl Device {
                 return self.begin_rest(id, turn);
             }
             let Request { op, pages, mark, .. } = turn.pool[id];
-            self.tell(id, pages, false, turn);
+            if self.watch.hears_issues() {
+                self.tell(id, pages, false, turn);
+            }
             self.discard(op, pages, mark, turn.now_ns);
         }
         let request = &turn.pool[id];
@@ -142,19 +143,17 @@ impl Device {
         if request.host.prefetch && (op == Op::Read || !turn.ftl.updates_free()) {
             turn.again().fetch_for_batch(id);
         }
-        let request = &turn.pool[id];
+        let request = &mut turn.pool[id];
         let misses = if request.mark.any() {
             let entries = carried(&self.entries, id, request, pages);
-            let mark = request.mark;
-            turn.again().serve_marked(op, pages, mark, entries)
+            serve_marked(turn.ftl, turn.work, op, pages, (request.mark, entries))
         } else {
             match op {
                 Op::Read => turn.ftl.read(pages, turn.work),
                 Op::Write => turn.ftl.write(pages, turn.work),
-                Op::Trim | Op::Flush => turn.again().serve(op, pages, Mark::default(), &[]),
+                Op::Trim | Op::Flush => serve(turn.ftl, turn.work, op, pages, (Mark::default(), &[])),
             }
         };
-        let request = &mut turn.pool[id];
         if turn.ftl.is_read_only() {
             request.failed = self.turned_read_only(turn.now_ns, turn.ftl);
         }
@@ -162,21 +161,35 @@ impl Device {
         if attended {
             request.failed |= turn.work.take_failure() && op == Op::Read;
         }
-        self.launch(id, Some(pages.stream), 0, turn);
+        if self.starts((id, Some(pages.stream)), request, 0, turn.work, turn.now_ns) {
+            self.end(id, turn.now_ns, turn.pool, turn.done);
+        }
     }
 
     /// Starts the steps of a request that the FTL has decided on, for a stream or for none. Ends the request if there
     /// are no steps and nothing else `remains` of it: pages that have not issued yet.
-    #[inline(always)] // for every request
     pub(super) fn launch(&mut self, id: u32, stream: Option<u16>, remains: u32, turn: &mut Turn<impl Sized>) {
-        let request = &mut turn.pool[id];
-        let (steps, op) = (turn.work.steps().len() as u32, request.op);
-        request.device.steps_left = remains + steps;
-        if remains + steps == 0 {
+        if self.starts((id, stream), &mut turn.pool[id], remains, turn.work, turn.now_ns) {
             self.end(id, turn.now_ns, turn.pool, turn.done);
-        } else if remains == 0 || steps > 0 {
-            self.array.start((id, stream), turn.work, op == Op::Read, turn.now_ns);
         }
+    }
+
+    /// Starts the steps of a request, as [`Device::launch`] does; returns whether there is nothing to wait for.
+    #[inline(always)] // for every request
+    fn starts(
+        &mut self,
+        owner: (u32, Option<u16>),
+        request: &mut Request,
+        remains: u32,
+        work: &Work,
+        now_ns: u64,
+    ) -> bool {
+        let steps = work.steps().len() as u32;
+        request.device.steps_left = remains + steps;
+        if steps > 0 {
+            self.array.start(owner, work, request.op == Op::Read, now_ns);
+        }
+        remains + steps == 0
     }
 
     /// Issues a request for which more may be done: where tenants are told apart or the host holds entries, charges the
@@ -196,7 +209,6 @@ impl Device {
     }
 
     /// Whether a request is a read some of whose pages are in the write buffer.
-    #[cold]
     fn reads_buffer(&self, op: Op, pages: Pages) -> bool {
         let Some(buffer) = self.row.buffer.as_ref().filter(|_| op == Op::Read && pages.pages > 0) else {
             return false;
@@ -206,7 +218,6 @@ impl Device {
 
     /// Drops from the write buffer, as a request issues, the pages that it trims or writes past the buffer. If a page
     /// is written in part, what the buffer holds of the rest goes with the write.
-    #[cold]
     fn discard(&mut self, op: Op, pages: Pages, mark: Mark, now_ns: u64) {
         let Some(buffer) = self.row.buffer.as_mut().filter(|_| matches!(op, Op::Write | Op::Trim)) else {
             return;
@@ -218,7 +229,6 @@ impl Device {
     }
 
     /// Begins a read some of whose pages are in the write buffer.
-    #[cold]
     fn begin_rest(&mut self, id: u32, turn: &mut Turn<impl Running>) {
         self.waiting.leave(&turn.pool[id], &self.array, turn.ftl, turn.work);
         if turn.pool[id].host.prefetch {
@@ -231,7 +241,6 @@ impl Device {
     }
 
     /// Reads those of a request's pages that are not in the write buffer; returns the number of mapping-cache misses.
-    #[cold]
     fn read_rest(&mut self, id: u32, pages: Pages, turn: &mut Turn<impl Running>) -> u32 {
         let (mut at, mut misses) = (0, 0);
         while at < pages.pages {
@@ -254,8 +263,8 @@ impl Device {
     /// number of mapping-cache misses.
     fn serve_part(&self, id: u32, pages: Pages, turn: &mut Turn<impl Running>) -> u32 {
         let request = &turn.pool[id];
-        let (op, mark, entries) = (request.op, request.mark, carried(&self.entries, id, request, pages));
-        turn.serve(op, pages, mark, entries)
+        let entries = carried(&self.entries, id, request, pages);
+        serve(turn.ftl, turn.work, request.op, pages, (request.mark, entries))
     }
 
     /// Begins a part of a request. Pages that have not issued yet count as unfinished steps.
@@ -315,7 +324,6 @@ impl Device {
     }
 
     /// Begins a command that reads entries.
-    #[cold]
     pub(super) fn begin_hand_out(&mut self, id: u32, turn: &mut Turn<impl Running>) {
         self.waiting.leave(&turn.pool[id], &self.array, turn.ftl, turn.work);
         let Some(Entries { handed, .. }) = self.entries.as_deref_mut() else { return };

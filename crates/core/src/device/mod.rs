@@ -104,7 +104,7 @@ impl Device {
         let settings::Device { controller, buffer, row: keys, .. } = own;
         let row = Row::new(&Plan { controller, buffer, around }, keys);
         let watch = Watch::new(&own.watch, &settings.flash);
-        let (issues, works) = watch.hears();
+        let issues = watch.hears_issues();
         Device {
             depth: settings.device.queue_depth,
             held: 0,
@@ -119,9 +119,9 @@ impl Device {
             tasks: own::Tasks::new(settings),
             read_only_ns: None,
             refused: 0,
-            watch,
             entries: None,
-            noted: works,
+            noted: watch.hears_works(),
+            watch,
             changes: 0,
         }
     }

@@ -47,35 +47,46 @@ impl<F: Running> Turn<'_, F> {
         });
         self.ftl.prefetch(translation_page, &mut needs, self.work);
     }
+}
 
-    /// Runs a request that the host has marked, with the commands of cooperation that go before and after it.
-    #[cold]
-    pub(super) fn serve_marked(&mut self, op: Op, pages: Pages, mark: Mark, entries: &[Entry]) -> u32 {
-        let block = self.ftl.block_size().map_or(0, |size| pages.first / size.pages);
-        if mark.begin {
-            self.ftl.coop_issue(block, self.work);
-        }
-        let misses = self.serve(op, pages, mark, entries);
-        if mark.end {
-            self.ftl.coop_complete(block, self.work);
-        }
-        misses
+/// Runs a request that the host has marked, with the commands of cooperation that go before and after it.
+#[cold]
+pub(super) fn serve_marked(
+    ftl: &mut impl Running,
+    work: &mut Work,
+    op: Op,
+    pages: Pages,
+    (mark, entries): (Mark, &[Entry]),
+) -> u32 {
+    let block = ftl.block_size().map_or(0, |size| pages.first / size.pages);
+    if mark.begin {
+        ftl.coop_issue(block, work);
     }
+    let misses = serve(ftl, work, op, pages, (mark, entries));
+    if mark.end {
+        ftl.coop_complete(block, work);
+    }
+    misses
+}
 
-    /// Runs a request through the FTL, with its mark and the entries that it carries; returns the number of its
-    /// mapping-cache misses.
-    #[inline(never)] // keeps the path of reads and writes without marks short
-    pub(super) fn serve(&mut self, op: Op, pages: Pages, mark: Mark, entries: &[Entry]) -> u32 {
-        let Turn { ftl, work, .. } = self;
-        match op {
-            Op::Read if entries.is_empty() => ftl.read_marked(pages, mark, work),
-            Op::Read => ftl.read_with(pages, entries, mark, work),
-            Op::Write => ftl.write_marked(pages, mark, work),
-            Op::Trim => ftl.trim(pages, work),
-            Op::Flush => {
-                ftl.flush(work);
-                0
-            }
+/// Runs a request through the FTL, with its mark and the entries that it carries; returns the number of its
+/// mapping-cache misses.
+#[inline(never)] // keeps the path of reads and writes without marks short
+pub(super) fn serve(
+    ftl: &mut impl Running,
+    work: &mut Work,
+    op: Op,
+    pages: Pages,
+    (mark, entries): (Mark, &[Entry]),
+) -> u32 {
+    match op {
+        Op::Read if entries.is_empty() => ftl.read_marked(pages, mark, work),
+        Op::Read => ftl.read_with(pages, entries, mark, work),
+        Op::Write => ftl.write_marked(pages, mark, work),
+        Op::Trim => ftl.trim(pages, work),
+        Op::Flush => {
+            ftl.flush(work);
+            0
         }
     }
 }

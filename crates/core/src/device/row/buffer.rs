@@ -30,8 +30,12 @@ impl Stage for Buffer {
         if request.op == Op::Flush {
             watch.ram(Ram::Flush { number }, now_ns);
         }
-        let ftl = &*turn.ftl;
-        let keep = |lpn| watch.ram(Ram::Keep { number, lpn, slot: ftl.slot(lpn) }, now_ns);
+        let (ftl, heard) = (&*turn.ftl, watch.hears_issues());
+        let keep = |lpn| {
+            if heard {
+                watch.ram(Ram::Keep { number, lpn, slot: ftl.slot(lpn) }, now_ns);
+            }
+        };
         let taken = self.take(id, request, now_ns, ftl, keep);
         decided(self, (id, taken), turn, watch)
     }
@@ -43,8 +47,11 @@ impl Stage for Buffer {
 
     fn wake<F: Running>(&mut self, turn: &mut Turn<F>, watch: &mut Watch) {
         let Turn { now_ns, pool, ftl, .. } = turn;
+        let heard = watch.hears_issues();
         self.admit(*now_ns, &**ftl, |id, lpn| {
-            watch.ram(Ram::Keep { number: pool[id].id, lpn, slot: ftl.slot(lpn) }, *now_ns);
+            if heard {
+                watch.ram(Ram::Keep { number: pool[id].id, lpn, slot: ftl.slot(lpn) }, *now_ns);
+            }
         });
         self.resume_reads();
     }
@@ -80,7 +87,7 @@ fn decided(
         Taken::Answered | Taken::Refused => {}
     }
     let request = &turn.pool[id];
-    if request.op == Op::Read {
+    if request.op == Op::Read && watch.hears_issues() {
         let (pages, now_ns) = (request.pages, turn.now_ns);
         let issue = Issue { request, pages, entries: &[], buffer: Some(buffer), now_ns };
         watch.answers(&issue, turn.ftl);

@@ -109,11 +109,15 @@ macro_rules! registry {
                 Watch { $($name: Probe::new(keys, flash).map(Box::new),)* }
             }
 
-            /// Whether a probe is told what issues, and whether one is told about the flash's work.
-            pub(super) fn hears(&self) -> (bool, bool) {
-                let there = [$((self.$name.is_some(), <$name::$type as Probe>::ISSUES, <$name::$type as Probe>::WORKS),)*];
-                let any = |of: fn(&(bool, bool, bool)) -> bool| there.iter().any(of);
-                (any(|probe| probe.0 && probe.1), any(|probe| probe.0 && probe.2))
+            /// Whether a probe is told what issues, is answered and comes into RAM.
+            #[inline]
+            pub(super) fn hears_issues(&self) -> bool {
+                $(<$name::$type as Probe>::ISSUES && self.$name.is_some())||*
+            }
+
+            /// Whether a probe is told about the flash's work.
+            pub(super) fn hears_works(&self) -> bool {
+                $(<$name::$type as Probe>::WORKS && self.$name.is_some())||*
             }
 
             /// Whether a probe is told how time passes.
@@ -126,14 +130,12 @@ macro_rules! registry {
                 $(self.$name.is_some() && <$name::$type as Probe>::APART)||*
             }
 
-            #[cold]
             pub(super) fn issues(&mut self, issue: &Issue, ftl: &impl Running) {
                 $(if <$name::$type as Probe>::ISSUES && let Some(probe) = &mut self.$name {
                     probe.issues(issue, ftl);
                 })*
             }
 
-            #[cold]
             pub(super) fn answers(&mut self, issue: &Issue, ftl: &impl Running) {
                 $(if <$name::$type as Probe>::ISSUES && let Some(probe) = &mut self.$name {
                     probe.answers(issue, ftl);
