@@ -13,6 +13,8 @@ pub struct ByteRange {
     pub to: u64,
 }
 
+crate::formed!(ByteRange);
+
 impl Formed for ByteRange {
     const FORM: Form = Form {
         takes: "a range such as \"0B..4GiB\"",

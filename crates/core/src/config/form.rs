@@ -52,3 +52,20 @@ pub trait Formed: Sized + fmt::Display {
         Self::read(text, &mut |size| BYTES.parse(size).ok()).ok()
     }
 }
+
+/// Implements [`crate::config::section::Field`] for types whose values are written in a form of their own.
+#[macro_export]
+macro_rules! formed {
+    ($($type:ty),*) => {
+        $(impl $crate::config::section::Field for $type {
+            fn of(value: Option<&$crate::config::Value>) -> Option<$type> {
+                match value? {
+                    $crate::config::Value::Form(text) => $crate::config::form::Formed::of_text(text),
+                    // A word of the key may stand for another key's value.
+                    $crate::config::Value::Bytes(size) => $crate::config::form::Formed::of_size(*size),
+                    _ => None,
+                }
+            }
+        })*
+    };
+}

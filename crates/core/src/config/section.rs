@@ -22,7 +22,7 @@
 //! - `not in state` at the end: the state of the flash at time 0 does not depend on the key.
 
 use super::units::NANOS;
-use super::{ByPageType, ByteRange, Choice, Key, Kind, SizeMix, Value, Values};
+use super::{ByPageType, Choice, Key, Kind, Value, Values};
 
 /// A section of a configuration: a struct whose fields have keys.
 pub trait Section: Sized {
@@ -126,25 +126,6 @@ impl Field for u32 {
         }
     }
 }
-
-/// Implements [`Field`] for types whose values are written in a form of their own.
-#[macro_export]
-macro_rules! formed {
-    ($($type:ty),*) => {
-        $(impl $crate::config::section::Field for $type {
-            fn of(value: Option<&$crate::config::Value>) -> Option<$type> {
-                match value? {
-                    $crate::config::Value::Form(text) => $crate::config::form::Formed::of_text(text),
-                    // A word of the key may stand for another key's value.
-                    $crate::config::Value::Bytes(size) => $crate::config::form::Formed::of_size(*size),
-                    _ => None,
-                }
-            }
-        })*
-    };
-}
-
-formed!(SizeMix, ByteRange);
 
 /// Implements [`Field`] for types whose values a variant of [`Value`] holds as they are.
 macro_rules! held {

@@ -41,6 +41,8 @@ impl SizeMix {
     }
 }
 
+crate::formed!(SizeMix);
+
 impl Formed for SizeMix {
     const FORM: Form = Form {
         takes: "sizes with weights such as \"4KiB/60:64KiB/40\"",
