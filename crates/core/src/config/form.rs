@@ -42,7 +42,8 @@ pub trait Formed: Sized + fmt::Display {
         Self::read(text, bytes).map(|value| value.to_string())
     }
 
-    /// Returns the value that a size stands for; `None`: a size is not of this form.
+    /// Returns the value that a size stands for, since a word of the key may stand for a key that holds a size; `None`: a
+    /// size is not of this form.
     fn of_size(bytes: u64) -> Option<Self> {
         Self::of_text(&BYTES.format(bytes))
     }
@@ -51,21 +52,4 @@ pub trait Formed: Sized + fmt::Display {
     fn of_text(text: &str) -> Option<Self> {
         Self::read(text, &mut |size| BYTES.parse(size).ok()).ok()
     }
-}
-
-/// Implements [`crate::config::section::Field`] for types whose values are written in a form of their own.
-#[macro_export]
-macro_rules! formed {
-    ($($type:ty),*) => {
-        $(impl $crate::config::section::Field for $type {
-            fn of(value: Option<&$crate::config::Value>) -> Option<$type> {
-                match value? {
-                    $crate::config::Value::Form(text) => $crate::config::form::Formed::of_text(text),
-                    // A word of the key may stand for another key's value.
-                    $crate::config::Value::Bytes(size) => $crate::config::form::Formed::of_size(*size),
-                    _ => None,
-                }
-            }
-        })*
-    };
 }

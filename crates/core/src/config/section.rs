@@ -127,6 +127,22 @@ impl Field for u32 {
     }
 }
 
+/// Implements [`Field`] for types whose values are written in a form of their own.
+#[macro_export]
+macro_rules! formed {
+    ($($type:ty),*) => {
+        $(impl $crate::config::section::Field for $type {
+            fn of(value: Option<&$crate::config::Value>) -> Option<$type> {
+                match value? {
+                    $crate::config::Value::Form(text) => $crate::config::form::Formed::of_text(text),
+                    $crate::config::Value::Bytes(size) => $crate::config::form::Formed::of_size(*size),
+                    _ => None,
+                }
+            }
+        })*
+    };
+}
+
 /// Implements [`Field`] for types whose values a variant of [`Value`] holds as they are.
 macro_rules! held {
     ($($variant:ident as $type:ty),*) => {
@@ -151,8 +167,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// Returns the value of a key as the type of its field; `other` is the key whose value a word stands for, if there is
-/// one.
+/// Returns the value of a key as the type of its field; `other` is the key whose value a word stands for, if any.
 pub fn field<T: Field>(values: &Values, path: &str, other: &[&str]) -> T {
     let value = match (values.get(path), other) {
         (Some(Value::Word(_)), [other]) => values.get(other),
