@@ -42,7 +42,7 @@ pub trait Formed: Sized + fmt::Display {
         Self::read(text, bytes).map(|value| value.to_string())
     }
 
-    /// Returns the value that a size stands for, since a word of the key may stand for a key that holds a size; `None`: a
+    /// Returns the value that a size stands for, since a word of the key may stand for a key that holds one; `None`: a
     /// size is not of this form.
     fn of_size(bytes: u64) -> Option<Self> {
         Self::of_text(&BYTES.format(bytes))
