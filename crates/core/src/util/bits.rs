@@ -61,6 +61,13 @@ impl Bits {
         }
     }
 
+    /// Returns the least number in `from..end` that is not in the set.
+    pub fn next_clear(&self, from: u32, end: u32) -> Option<u32> {
+        let clear = |(word, mask): (usize, u64)| (word as u32, !self.words[word] & mask);
+        let (word, bits) = masks(from, end).map(clear).find(|&(_, bits)| bits != 0)?;
+        Some(word * 64 + bits.trailing_zeros())
+    }
+
     /// Returns the least member in `from..end` that is not in `other`, a set over the same range.
     #[inline]
     pub fn next_clear_of(&self, other: &Bits, from: u32, end: u32) -> Option<u32> {
@@ -164,6 +171,11 @@ mod tests {
         assert_eq!(bits.next_set(131, 200), Some(199));
         assert_eq!(bits.next_set(200, 200), None);
         assert_eq!(bits.count(), 4);
+        assert_eq!(
+            [bits.next_clear(3, 200), bits.next_clear(3, 4), bits.next_clear(64, 66)],
+            [Some(4), None, Some(65)]
+        );
+        assert_eq!([bits.next_clear(199, 200), bits.next_clear(70, 70)], [None, None]);
         let mut other = Bits::new(200);
         other.set(64);
         other.set(130);

@@ -1,10 +1,11 @@
 //! Bitmaps of free and used numbers in a file system: blocks, inodes, directory entries.
 
+use ftlab_core::util::Bits;
+
 /// A bitmap of the numbers `0..len`.
 #[derive(Clone, Debug)]
 pub struct Space {
-    /// A set bit marks a number in use.
-    words: Vec<u64>,
+    used: Bits,
     len: u32,
     free: u32,
 }
@@ -12,7 +13,7 @@ pub struct Space {
 impl Space {
     /// Makes a bitmap of `len` numbers, all of them free.
     pub fn new(len: u32) -> Space {
-        Space { words: vec![0; len.div_ceil(64) as usize], len, free: len }
+        Space { used: Bits::new(len as usize), len, free: len }
     }
 
     /// Returns the number of free numbers.
@@ -22,45 +23,26 @@ impl Space {
 
     /// Whether a number is in use.
     pub fn used(&self, at: u32) -> bool {
-        self.words[at as usize / 64] >> (at % 64) & 1 != 0
+        self.used.get(at)
     }
 
     /// Marks `count` free numbers, from `first` on, as used.
     pub fn take(&mut self, first: u32, count: u32) {
-        for at in first..first + count {
-            debug_assert!(!self.used(at));
-            self.words[at as usize / 64] |= 1 << (at % 64);
-        }
+        debug_assert_eq!(self.used.next_set(first, first + count), None);
+        self.used.fill(first, first + count);
         self.free -= count;
     }
 
     /// Frees `count` numbers in use, from `first` on.
     pub fn give(&mut self, first: u32, count: u32) {
-        for at in first..first + count {
-            debug_assert!(self.used(at));
-            self.words[at as usize / 64] &= !(1 << (at % 64));
-        }
+        let given = self.used.take(first, first + count);
+        debug_assert_eq!(given, count);
         self.free += count;
-    }
-
-    /// Returns the least number in `from..end` that is in use or, if `used` is false, the least that is free.
-    fn next(&self, from: u32, end: u32, used: bool) -> Option<u32> {
-        let mut at = from;
-        while at < end {
-            let word = self.words[at as usize / 64];
-            let bits = if used { word } else { !word } & (u64::MAX << (at % 64));
-            if bits != 0 {
-                let found = at / 64 * 64 + bits.trailing_zeros();
-                return (found < end).then_some(found);
-            }
-            at = (at / 64 + 1) * 64;
-        }
-        None
     }
 
     /// Returns the least free number in `from..end`.
     pub fn first_free(&self, from: u32, end: u32) -> Option<u32> {
-        self.next(from, end.min(self.len), false)
+        self.used.next_clear(from, end.min(self.len))
     }
 
     /// Returns a run of free numbers, at most `want` long: starting at `goal` if that is free, else the first run of
@@ -68,14 +50,14 @@ impl Space {
     pub fn run(&self, goal: u32, want: u32) -> Option<(u32, u32)> {
         let goal = if goal < self.len { goal } else { 0 };
         if !self.used(goal) {
-            let end = self.next(goal, self.len, true).unwrap_or(self.len);
+            let end = self.used.next_set(goal, self.len).unwrap_or(self.len);
             return Some((goal, want.min(end - goal)));
         }
         let mut longest = None;
         for (from, end) in [(goal, self.len), (0, goal)] {
             let mut at = from;
-            while let Some(first) = self.next(at, end, false) {
-                let behind = self.next(first, end, true).unwrap_or(end);
+            while let Some(first) = self.used.next_clear(at, end) {
+                let behind = self.used.next_set(first, end).unwrap_or(end);
                 if behind - first >= want {
                     return Some((first, want));
                 }
