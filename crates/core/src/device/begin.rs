@@ -114,13 +114,13 @@ impl Device {
         }
     }
 
-    /// Issues a request: runs it through the FTL, and starts its steps. `ATTENDED` says whether more may be done for
+    /// Issues a request: runs it through the FTL, and starts its steps. `MORE` says whether more may be done for
     /// it.
     #[inline(always)] // for every request
-    pub(super) fn begin<const ATTENDED: bool>(&mut self, id: u32, turn: &mut Turn<impl Running>) {
+    pub(super) fn begin<const MORE: bool>(&mut self, id: u32, turn: &mut Turn<impl Running>) {
         turn.work.clear();
-        let attended = ATTENDED && self.attended;
-        if attended {
+        let more = MORE && self.more_at_issue;
+        if more {
             turn.work.set_now(turn.now_ns);
             if turn.pool[id].mark.reads_map() {
                 return self.begin_hand_out(id, turn);
@@ -158,7 +158,7 @@ impl Device {
             request.failed = self.turned_read_only(turn.now_ns, turn.ftl);
         }
         request.misses = misses;
-        if attended {
+        if more {
             request.failed |= turn.work.take_failure() && op == Op::Read;
         }
         if self.starts((id, Some(pages.stream)), request, 0, turn.work, turn.now_ns) {
@@ -199,7 +199,7 @@ impl Device {
         debug_assert!(self.watch.ledger.as_ref().is_none_or(|ledger| ledger.is_current(turn.work.counts())));
         let mapped = turn.work.counts().reads[Cause::Map];
         self.begin::<true>(id, &mut turn);
-        if self.noted {
+        if self.more_after_issue {
             let request = &mut turn.pool[id];
             request.host.fetched |= turn.work.counts().reads[Cause::Map] > mapped;
             // The entries that the host reads belong to nobody.
@@ -308,7 +308,7 @@ impl Device {
     /// From now on, takes entries that come with reads, up to `most` with each.
     pub fn take_entries(&mut self, most: u32) {
         self.entries = Some(Box::new(Entries::new(most)));
-        (self.straight, self.attended, self.noted) = (false, true, true);
+        (self.straight, self.more_at_issue, self.more_after_issue) = (false, true, true);
     }
 
     /// Forgets the entries that a request carried, which has completed.

@@ -79,9 +79,9 @@ pub struct Device {
     /// The mapping entries on their way to the host and back, if the host holds any.
     entries: Option<Box<Entries>>,
     /// Whether a probe is told about the flash's work, or the host holds entries.
-    noted: bool,
+    more_after_issue: bool,
     /// Whether a probe is told about a request that issues, or it may issue in parts or meet errors.
-    attended: bool,
+    more_at_issue: bool,
     /// What [`Array::changes`] returned when chips or buses last moved on; `u64::MAX`: a request has ended since.
     changes: u64,
 }
@@ -104,14 +104,14 @@ impl Device {
         let settings::Device { controller, buffer, row: keys, .. } = own;
         let row = Row::new(&Plan { controller, buffer, around }, keys);
         let watch = Watch::new(&own.watch, &settings.flash);
-        let issues = watch.hears_issues();
+        let more = watch.hears_issues() || waiting.sched.divides() || row.buffer.is_some();
         Device {
             depth: settings.device.queue_depth,
             held: 0,
             occupied: 0,
             own: 0,
             straight: row.is_empty(),
-            attended: issues || waiting.sched.divides() || row.buffer.is_some() || are_on(&settings.flash),
+            more_at_issue: more || are_on(&settings.flash),
             row,
             waiting,
             places: settings.spread().places(),
@@ -120,7 +120,7 @@ impl Device {
             read_only_ns: None,
             refused: 0,
             entries: None,
-            noted: watch.hears_works(),
+            more_after_issue: watch.hears_works(),
             watch,
             changes: 0,
         }
@@ -237,19 +237,19 @@ impl Device {
     /// From now on, records on a tape every request that issues.
     pub fn keep_tape(&mut self, tape: Tape) {
         self.watch.tape = Some(Box::new(Taped(tape)));
-        self.attended = true;
+        self.more_at_issue = true;
     }
 
     /// From now on, reports to `moves` the requests that issue and where reads find their data.
     pub fn follow(&mut self, moves: &Moves) {
         self.watch.moves = Some(Box::new(Followed(moves.clone())));
-        self.attended = true;
+        self.more_at_issue = true;
     }
 
     /// Follows the mapping's lookups, where the FTL has a mapping cache.
     pub fn keep_lookups(&mut self, ftl: &Ftl) {
         self.watch.lookups = Lookups::new(ftl).map(Box::new);
-        self.attended |= self.watch.lookups.is_some();
+        self.more_at_issue |= self.watch.lookups.is_some();
     }
 
     /// From now on, counts for how long anything is under way.
@@ -301,7 +301,7 @@ impl Device {
     /// From now on, tells tenants apart by the streams of their requests: charges the flash's work to the streams of
     /// the requests that ask for it, from what `work` has counted on. These are the classes of the first streams.
     pub fn tell_apart(&mut self, classes: Vec<Class>, work: &Work) {
-        (self.watch.ledger, self.noted) = (Some(Box::new(Ledger::new(work.counts()))), true);
+        (self.watch.ledger, self.more_after_issue) = (Some(Box::new(Ledger::new(work.counts()))), true);
         self.array.tell_apart(classes);
     }
 
@@ -326,7 +326,7 @@ impl Device {
         while let Some(id) = self.waiting.sched.next(&self.array, turn.ftl, turn.pool) {
             // Opaque; otherwise the compiler keeps addresses on the stack for a second round, which is rare.
             let device = std::hint::black_box(&mut *self);
-            if device.attended | device.noted {
+            if device.more_at_issue | device.more_after_issue {
                 device.begin_attended(id, turn.again());
             } else {
                 device.begin::<false>(id, turn);

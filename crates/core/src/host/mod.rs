@@ -52,7 +52,7 @@ pub struct Host {
     /// The pending queue; where tenants have queues of their own, that of the tenant whose turn it is.
     lane: Box<Lane>,
     /// Whether tenants have queues of their own, the scheduler works on whole blocks, or the host holds entries.
-    special: bool,
+    more_at_choice: bool,
     /// What there is besides if tenants have queues of their own.
     tenancy: Option<Box<Tenancy>>,
     /// Whether requests may merge or be cut.
@@ -79,7 +79,7 @@ impl Host {
         let held = Held::new(settings, device.logical_pages());
         Host {
             pool: Pool::default(),
-            special: needs.blocks || tenancy.is_some() || held.is_some(),
+            more_at_choice: needs.blocks || tenancy.is_some() || held.is_some(),
             awareness: Awareness::new(settings.host.awareness, device),
             follows: needs.blocks || needs.completions || held.is_some(),
             reshapes: needs.blocks || first.merging.is_some(),
@@ -157,21 +157,21 @@ impl Host {
         if arrivals.holds(now_ns) {
             return Ok(None);
         }
-        if self.special {
+        if self.more_at_choice {
             return self.next_or_load(now_ns, arrivals, device);
         }
         self.take::<false>(now_ns, arrivals, device)
     }
 
-    /// Takes the next request for the device out of its queue; `SPECIAL` is [`Host::special`].
+    /// Takes the next request for the device out of its queue; `MORE` is [`Host::more_at_choice`].
     #[inline(always)] // for every request
-    pub(super) fn take<const SPECIAL: bool>(
+    pub(super) fn take<const MORE: bool>(
         &mut self,
         now_ns: u64,
         arrivals: &mut impl Arrivals,
         device: &impl DeviceView,
     ) -> Result<Option<u32>, SourceError> {
-        let id = if SPECIAL && self.tenancy.is_some() {
+        let id = if MORE && self.tenancy.is_some() {
             self.next_of_tenants(now_ns, arrivals, device)?
         } else if let Some(id) = self.lane.chosen.pop(&mut self.pool) {
             Some(id)
@@ -185,7 +185,7 @@ impl Host {
         if self.needs.hits {
             self.awareness.dispatched(request.pages);
         }
-        if SPECIAL && self.needs.blocks {
+        if MORE && self.needs.blocks {
             self.blocks.handed_over(id, &mut self.pool);
         }
         Ok(Some(id))

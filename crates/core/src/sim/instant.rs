@@ -34,24 +34,24 @@ pub(super) struct Seen {
     /// When activity was last reported, if activity is reported.
     pub reported_ns: Option<u64>,
     /// Whether activity is reported, or commands go through a controller or a write buffer.
-    pub beside: bool,
+    pub more_at_instant: bool,
     /// Whether completions are reported.
     pub completions: bool,
     /// Whether more is done for a request that completes than recording it.
-    pub attended: bool,
+    pub more_at_completion: bool,
 }
 
 impl Seen {
-    /// Begins to count; `beside` says whether commands go through a controller or a write buffer.
-    pub fn new(beside: bool) -> Seen {
+    /// Begins to count; `more_at_instant` says whether commands go through a controller or a write buffer.
+    pub fn new(more_at_instant: bool) -> Seen {
         Seen {
             answered: 0,
             events: 0,
             looks: PROGRESS_INTERVAL,
             reported_ns: None,
-            beside,
+            more_at_instant,
             completions: true,
-            attended: true,
+            more_at_completion: true,
         }
     }
 }
@@ -70,8 +70,10 @@ impl Simulation<'_> {
             self.sample();
         }
         let mut moved = self.device.advance(self.now_ns, &mut self.host.pool, &mut self.done);
-        if self.seen.beside && (self.seen.reported_ns.is_some() || self.device.stages_ns() <= self.now_ns) {
-            moved |= self.beside(observer);
+        if self.seen.more_at_instant
+            && (self.seen.reported_ns.is_some() || self.device.stages_ns() <= self.now_ns)
+        {
+            moved |= self.do_more(observer);
         }
         if !moved && self.nothing_begins() {
             return Ok(());
@@ -104,7 +106,7 @@ impl Simulation<'_> {
     /// Handles the controller and reports activity, in runs that have either; called once chips and buses have moved
     /// on. Returns whether anything can begin because of it.
     #[inline(never)] // keeps the path of all other runs short
-    fn beside(&mut self, observer: &mut dyn Observer) -> bool {
+    fn do_more(&mut self, observer: &mut dyn Observer) -> bool {
         let Simulation { device, host, ftl, work, done, now_ns, .. } = self;
         let pool = &mut host.pool;
         let moved = with_ftl!(ftl, ftl => {
@@ -234,7 +236,7 @@ impl Simulation<'_> {
     #[inline(never)] // within a loop, the compiler keeps dozens of addresses on the stack for it
     fn complete_one(&mut self, id: u32, observer: &mut dyn Observer) {
         self.recorder.complete(&self.host.pool[id], self.now_ns);
-        if self.seen.attended {
+        if self.seen.more_at_completion {
             self.attend(id, observer);
         }
         if self.extent.outlasts {

@@ -90,7 +90,7 @@ impl<'a> Simulation<'a> {
     /// From now on, reports all activity to observers; must be called before time has moved.
     pub fn report_activity(&mut self) {
         self.seen.reported_ns = Some(self.now_ns);
-        self.seen.beside = true;
+        self.seen.more_at_instant = true;
         self.device.keep_spans();
         self.work.label();
     }
@@ -251,8 +251,8 @@ impl<'a> Simulation<'a> {
     /// observer's room was used up first.
     fn drive(&mut self, until_ns: u64, observer: &mut dyn Observer) -> Result<bool, RunError> {
         self.seen.completions = observer.wants_completions();
-        self.seen.attended = self.seen.completions || self.check.is_some();
-        self.seen.attended |= self.device.hears_time() || self.tenants.is_some();
+        self.seen.more_at_completion = self.seen.completions || self.check.is_some();
+        self.seen.more_at_completion |= self.device.hears_time() || self.tenants.is_some();
         let most = self.seen.answered.saturating_add(observer.room());
         let last_ns = until_ns.min(NEVER - 1);
         let whole = loop {
