@@ -21,6 +21,8 @@ RUST := Cargo.toml Cargo.lock pyproject.toml \
 
 # Modules that a registry declares; cargo fmt does not find them.
 REGISTERED := $(wildcard crates/core/src/host/sched/*.rs crates/core/src/host/arbiter/*.rs crates/core/src/device/sched/*.rs crates/core/src/device/own/*.rs \
+	crates/core/src/device/row/*.rs crates/core/src/device/watch/*.rs crates/core/src/device/array/order/*.rs \
+	crates/core/src/device/array/order/*/*.rs \
 	crates/core/src/ftl/hybrid/*.rs crates/core/src/ftl/gc/*.rs crates/core/src/ftl/map/*.rs \
 	crates/core/src/ftl/placement/*.rs \
 	crates/trace/src/formats/*.rs)

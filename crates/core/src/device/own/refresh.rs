@@ -22,7 +22,9 @@ impl Task for Refresh {
     fn begin(&mut self, moment: &mut Moment) -> u64 {
         let next_ns = moment.turn.work.look_for_worn().unwrap_or(NEVER);
         for lun in 0..moment.device.places.len() as u32 {
-            let rests = moment.turn.ftl
+            let rests = moment
+                .turn
+                .ftl
                 .reclaimed_with(lun)
                 .all(|lun| !moment.device.waiting.wants(lun) && moment.device.array.is_resting(lun));
             if rests && let Some(block) = moment.turn.work.take_worn(lun) {

@@ -2,8 +2,8 @@
 
 use super::hub::Hub;
 use super::{Next, Plan, Stage};
-use crate::device::buffer::Taken;
 pub(in crate::device) use crate::device::buffer::Buffer;
+use crate::device::buffer::Taken;
 use crate::device::turn::Turn;
 use crate::device::watch::{Issue, Ram, Watch};
 use crate::ftl::Running;

@@ -4,7 +4,8 @@
 use super::{Dies, Order, Own};
 
 pub(super) const NAME: &str = "emission";
-pub(super) const DOC: &str = "the one that was emitted first; with flash.out_of_order, a limited number of reads before it";
+pub(super) const DOC: &str =
+    "the one that was emitted first; with flash.out_of_order, a limited number of reads before it";
 pub type Keys = ();
 
 #[derive(Clone, Debug)]
