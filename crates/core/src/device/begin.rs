@@ -1,11 +1,11 @@
 //! How requests come into the device, and what happens when they issue: their pages go through the FTL, whose steps
 //! start on the chips.
 
-use super::array::Array;
+use super::array::{Array, Owner};
 use super::entries::{Entries, carried};
 use super::queue::Waiting;
 use super::row::{Ends, Queue, Row};
-use super::turn::{Turn, serve, serve_marked};
+use super::turn::{Asked, Turn, fetch_for_batch, serve, serve_marked};
 use super::watch::{Issue, Ram};
 use super::{COMMAND, Device, sched};
 use crate::flash::{Cause, Work};
@@ -123,17 +123,17 @@ impl Device {
         if more {
             turn.work.set_now(turn.now_ns);
             if turn.pool[id].mark.reads_map() {
-                return self.begin_hand_out(id, turn);
+                return self.begin_hand_out(id, &mut turn.again());
             }
             if let Some(part) = self.waiting.sched.part(turn.work) {
-                return self.begin_part(id, part, turn);
+                return self.begin_part(id, part, &mut turn.again());
             }
             if self.reads_buffer(turn.pool[id].op, turn.pool[id].pages) {
-                return self.begin_rest(id, turn);
+                return self.begin_rest(id, &mut turn.again());
             }
             let Request { op, pages, mark, .. } = turn.pool[id];
             if self.watch.hears_issues() {
-                self.tell(id, pages, false, turn);
+                self.tell(id, pages, false, &turn.again());
             }
             self.discard(op, pages, mark, turn.now_ns);
         }
@@ -141,17 +141,19 @@ impl Device {
         self.waiting.leave(request, &self.array, turn.ftl, turn.work);
         let (op, pages) = (request.op, request.pages);
         if request.host.prefetch && (op == Op::Read || !turn.ftl.updates_free()) {
-            turn.again().fetch_for_batch(id);
+            fetch_for_batch(id, turn.pool, turn.ftl, turn.work);
         }
         let request = &mut turn.pool[id];
         let misses = if request.mark.any() {
             let entries = carried(&self.entries, id, request, pages);
-            serve_marked(turn.ftl, turn.work, op, pages, (request.mark, entries))
+            serve_marked(Asked { op, pages, mark: request.mark, entries }, turn.ftl, turn.work)
         } else {
             match op {
                 Op::Read => turn.ftl.read(pages, turn.work),
                 Op::Write => turn.ftl.write(pages, turn.work),
-                Op::Trim | Op::Flush => serve(turn.ftl, turn.work, op, pages, (Mark::default(), &[])),
+                Op::Trim | Op::Flush => {
+                    serve(Asked { op, pages, mark: Mark::default(), entries: &[] }, turn.ftl, turn.work)
+                }
             }
         };
         if turn.ftl.is_read_only() {
@@ -161,7 +163,8 @@ impl Device {
         if more {
             request.failed |= turn.work.take_failure() && op == Op::Read;
         }
-        if self.starts((id, Some(pages.stream)), request, 0, turn.work, turn.now_ns) {
+        let owner = Owner { id, stream: Some(pages.stream) };
+        if self.starts(owner, request, 0, turn.work, turn.now_ns) {
             self.end(id, turn.now_ns, turn.pool, turn.done);
         }
     }
@@ -169,7 +172,9 @@ impl Device {
     /// Starts the steps of a request that the FTL has decided on, for a stream or for none. Ends the request if there
     /// are no steps and nothing else `remains` of it: pages that have not issued yet.
     pub(super) fn launch(&mut self, id: u32, stream: Option<u16>, remains: u32, turn: &mut Turn<impl Sized>) {
-        if self.starts((id, stream), &mut turn.pool[id], remains, turn.work, turn.now_ns) {
+        let request = &mut turn.pool[id];
+        let owner = Owner { id, stream };
+        if self.starts(owner, request, remains, turn.work, turn.now_ns) {
             self.end(id, turn.now_ns, turn.pool, turn.done);
         }
     }
@@ -178,7 +183,7 @@ impl Device {
     #[inline(always)] // for every request
     fn starts(
         &mut self,
-        owner: (u32, Option<u16>),
+        owner: Owner,
         request: &mut Request,
         remains: u32,
         work: &Work,
@@ -195,7 +200,7 @@ impl Device {
     /// Issues a request for which more may be done: where tenants are told apart or the host holds entries, charges the
     /// flash's work to its stream, and notes whether mappings were read for it.
     #[inline(never)] // keeps the path of all other requests short
-    pub(super) fn begin_attended(&mut self, id: u32, mut turn: Turn<impl Running>) {
+    pub(super) fn begin_with_more(&mut self, id: u32, mut turn: Turn<impl Running>) {
         debug_assert!(self.watch.ledger.as_ref().is_none_or(|ledger| ledger.is_current(turn.work.counts())));
         let mapped = turn.work.counts().reads[Cause::Map];
         self.begin::<true>(id, &mut turn);
@@ -232,7 +237,7 @@ impl Device {
     fn begin_rest(&mut self, id: u32, turn: &mut Turn<impl Running>) {
         self.waiting.leave(&turn.pool[id], &self.array, turn.ftl, turn.work);
         if turn.pool[id].host.prefetch {
-            turn.fetch_for_batch(id);
+            fetch_for_batch(id, turn.pool, turn.ftl, turn.work);
         }
         let pages = turn.pool[id].pages;
         turn.pool[id].misses = self.read_rest(id, pages, turn);
@@ -264,7 +269,7 @@ impl Device {
     fn serve_part(&self, id: u32, pages: Pages, turn: &mut Turn<impl Running>) -> u32 {
         let request = &turn.pool[id];
         let entries = carried(&self.entries, id, request, pages);
-        serve(turn.ftl, turn.work, request.op, pages, (request.mark, entries))
+        serve(Asked { op: request.op, pages, mark: request.mark, entries }, turn.ftl, turn.work)
     }
 
     /// Begins a part of a request. Pages that have not issued yet count as unfinished steps.
@@ -282,7 +287,7 @@ impl Device {
             self.discard(op, issuing, mark, turn.now_ns);
         }
         if host.prefetch && (op == Op::Read || !turn.ftl.updates_free()) {
-            turn.fetch_for_batch(id);
+            fetch_for_batch(id, turn.pool, turn.ftl, turn.work);
             turn.pool[id].host.prefetch = false;
         }
         let mut unreadable = false;

@@ -36,7 +36,7 @@ use crate::request::{Pool, Request};
 use crate::util::Stat;
 use crate::workload::Op;
 use crate::workload::tenants::Class;
-pub use array::{Array, Overlaps, Span, Stage, Used};
+pub use array::{Array, Overlaps, Owner, Span, Stage, Used};
 use buffer::settings::Around;
 use entries::Entries;
 pub use queue::Conflicts;
@@ -327,7 +327,7 @@ impl Device {
             // Opaque; otherwise the compiler keeps addresses on the stack for a second round, which is rare.
             let device = std::hint::black_box(&mut *self);
             if device.more_at_issue | device.more_after_issue {
-                device.begin_attended(id, turn.again());
+                device.begin_with_more(id, turn.again());
             } else {
                 device.begin::<false>(id, turn);
             }

@@ -5,7 +5,7 @@
 //! two units is read once, for the first of them.
 
 use super::superblocks::{Filling, Superblocks};
-use super::work::Copied;
+use super::work::{At, Copied};
 use super::{Cause, Work};
 use crate::util::NONE;
 
@@ -20,10 +20,13 @@ impl Work {
 
     /// Returns the LUN and the page of the flash that this page is.
     #[inline]
-    pub(super) fn locate(&self, (lun, page): (u32, u32)) -> (u32, u32) {
+    pub(super) fn locate(&self, at: At) -> At {
         match &self.superblocks {
-            Some(filling) if page != NONE => filling.superblocks.page(page),
-            _ => (lun, page),
+            Some(filling) if at.page != NONE => {
+                let (lun, page) = filling.superblocks.page(at.page);
+                At { lun, page }
+            }
+            _ => at,
         }
     }
 
@@ -51,13 +54,14 @@ impl Work {
     }
 
     /// Returns the blocks that an erase of the block with this first page erases, each by its LUN and its first page.
-    pub(super) fn each_block(&self, first: u32) -> impl Iterator<Item = (u32, u32)> + use<> {
+    pub(super) fn each_block(&self, first: u32) -> impl Iterator<Item = At> + use<> {
         let superblocks = self.superblocks.as_ref().map(|filling| filling.superblocks);
         let unit_pages = self.timing.unit_pages;
         // The first units of a superblock are the first ones of its blocks.
         superblocks
             .into_iter()
             .flat_map(move |of| (0..of.luns()).map(move |unit| of.page(first + unit * unit_pages)))
+            .map(|(lun, page)| At { lun, page })
     }
 
     /// Copies with a chain of steps for each unit that is programmed.

@@ -4,7 +4,7 @@
 //! Reads and programs alternate, so that the controller holds little data; no word line is programmed before all pages
 //! whose data it takes have been read.
 
-use super::work::Target;
+use super::work::{At, Target};
 use super::{Cause, Operation, Timing, Work};
 use crate::util::NONE;
 
@@ -100,7 +100,7 @@ impl Work {
                 let ends_on_bus = reads > programs && page_transfer_ns > 0;
                 self.push_folded(lun, (Operation::Read, cause), [cell_ns + bus_ns, bus_ns], ends_on_bus);
             } else {
-                self.push((lun, NONE), Operation::Read, cause, [0, cell_ns, 0]);
+                self.push(At { lun, page: NONE }, Operation::Read, cause, [0, cell_ns, 0]);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The operations of a [`Work`]: each becomes a step of its own, or part of the step before it.
 
 use super::cells::Programs;
-use super::work::{Chain, Labelled};
+use super::work::{At, Chain, Labelled};
 use super::{Cause, Label, Operation, Step, Timing, Work};
 use crate::util::NONE;
 
@@ -42,7 +42,7 @@ impl Work {
     #[inline(always)] // called for every operation
     fn append(
         &mut self,
-        (lun, page): (u32, u32),
+        At { lun, page }: At,
         (operation, cause): (Operation, Cause),
         (folded, ends_on_bus): (bool, bool),
         [in_ns, cell_ns, out_ns]: [u64; 3],
@@ -71,7 +71,7 @@ impl Work {
     #[inline(always)] // called for every operation; the compiler would not inline it by itself
     pub(super) fn push(
         &mut self,
-        (lun, page): (u32, u32),
+        At { lun, page }: At,
         operation: Operation,
         cause: Cause,
         [in_ns, cell_ns, out_ns]: [u64; 3],
@@ -93,7 +93,7 @@ impl Work {
                 let times = [in_ns + cell_ns + out_ns, in_ns + out_ns];
                 return self.push_folded(lun, (operation, cause), times, out_ns > 0);
             }
-            self.append((lun, page), (operation, cause), (false, false), [in_ns, cell_ns, out_ns]);
+            self.append(At { lun, page }, (operation, cause), (false, false), [in_ns, cell_ns, out_ns]);
             if self.joining.apart != 0 {
                 self.pushed_apart(operation, cause);
             }
@@ -120,7 +120,7 @@ impl Work {
             step.out_ns += bus_ns;
             step.ends_on_bus = ends_on_bus;
         } else {
-            self.append((lun, NONE), (operation, cause), (true, ends_on_bus), [0, ns, bus_ns]);
+            self.append(At { lun, page: NONE }, (operation, cause), (true, ends_on_bus), [0, ns, bus_ns]);
             self.joining.apart = 0;
         }
         self.chain.last = self.steps.len() as u32 - 1;
@@ -148,18 +148,18 @@ impl Work {
     #[inline(always)] // called for every read
     fn read_with(&mut self, lun: u32, page: u32, cause: Cause, out_ns: u64) {
         if self.differ {
-            return self.read_differing((lun, page), cause, out_ns);
+            return self.read_differing(At { lun, page }, cause, out_ns);
         }
         self.read_for(lun, page, cause, [self.cells.read_ns_of_all(), out_ns]);
     }
 
     /// Reads a page where pages differ by type, reads meet errors, or pages of superblocks are named.
     #[cold]
-    fn read_differing(&mut self, at: (u32, u32), cause: Cause, out_ns: u64) {
-        let (lun, page) = self.locate(at);
-        let cell_ns = self.cells.read_ns(page);
-        self.read_for(lun, page, cause, [cell_ns, out_ns]);
-        self.repeat((lun, page), cause, [cell_ns, out_ns]);
+    fn read_differing(&mut self, at: At, cause: Cause, out_ns: u64) {
+        let at = self.locate(at);
+        let cell_ns = self.cells.read_ns(at.page);
+        self.read_for(at.lun, at.page, cause, [cell_ns, out_ns]);
+        self.repeat(at, cause, [cell_ns, out_ns]);
     }
 
     #[inline(always)] // called for every read
@@ -167,7 +167,7 @@ impl Work {
         let command_ns = self.timing.command_ns[0];
         self.counts.reads[cause] += 1;
         self.counts.busy_ns[cause] += command_ns + cell_ns + out_ns;
-        self.push((lun, page), Operation::Read, cause, [command_ns, cell_ns, out_ns]);
+        self.push(At { lun, page }, Operation::Read, cause, [command_ns, cell_ns, out_ns]);
     }
 
     /// Reads the `nth` of all pages of a LUN that recovery reads, one after another: of the page only its spare area,
@@ -219,14 +219,14 @@ impl Work {
     pub fn program(&mut self, lun: u32, unit: u32, cause: Cause) {
         let page = self.first_page(unit);
         if self.differ {
-            return self.program_differing((lun, page), unit, cause);
+            return self.program_differing(At { lun, page }, unit, cause);
         }
         let cell_ns = self.cells.program_alike(page, self.timing.unit_pages);
-        self.program_for((lun, page), cause, cell_ns);
+        self.program_for(At { lun, page }, cause, cell_ns);
     }
 
     #[inline(always)] // called for every write
-    fn program_for(&mut self, at: (u32, u32), cause: Cause, cell_ns: u64) {
+    fn program_for(&mut self, at: At, cause: Cause, cell_ns: u64) {
         let in_ns = self.timing.program_in_ns;
         self.push(at, Operation::Program, cause, [in_ns, cell_ns, 0]);
         self.count_programs(cause, 1, in_ns + cell_ns);
@@ -234,11 +234,11 @@ impl Work {
 
     /// Programs a unit where pages differ by type, reads meet errors, or units of superblocks are named.
     #[cold]
-    fn program_differing(&mut self, at: (u32, u32), unit: u32, cause: Cause) {
+    fn program_differing(&mut self, at: At, unit: u32, cause: Cause) {
         let at = self.locate(at);
-        self.begin_unit(at.0, unit);
-        let Programs { cell_ns, slc } = self.cells.program(at.1, 1, self.timing.unit_pages);
-        self.note_program(at.1);
+        self.begin_unit(at.lun, unit);
+        let Programs { cell_ns, slc } = self.cells.program(at.page, 1, self.timing.unit_pages);
+        self.note_program(at.page);
         match slc {
             true => self.program_slc(at, cause, cell_ns),
             false => self.program_for(at, cause, cell_ns),
@@ -246,7 +246,7 @@ impl Work {
     }
 
     /// Programs one page of a block that is used with one bit a cell.
-    fn program_slc(&mut self, at: (u32, u32), cause: Cause, cell_ns: u64) {
+    fn program_slc(&mut self, at: At, cause: Cause, cell_ns: u64) {
         let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
         self.push(at, Operation::Program, cause, [in_ns, cell_ns, 0]);
         self.counts.programs[cause] += 1;
@@ -260,7 +260,7 @@ impl Work {
         if self.superblocks.is_none() {
             return self.cells.use_as_slc(first);
         }
-        self.each_block(first).for_each(|(_, first)| self.cells.use_as_slc(first));
+        self.each_block(first).for_each(|at| self.cells.use_as_slc(at.page));
     }
 
     /// Returns the first page of a unit. Where units have several pages, they are known if it matters which.
@@ -291,7 +291,7 @@ impl Work {
             return self.cells.program(page, units, of).cell_ns;
         }
         let one = |at| {
-            let (_, page) = self.locate((NONE, page + at * of));
+            let page = self.locate(At { lun: NONE, page: page + at * of }).page;
             self.note_program(page);
             self.cells.program(page, 1, of).cell_ns
         };
@@ -315,7 +315,7 @@ impl Work {
     pub(crate) fn erase(&mut self, lun: u32, first: u32, cause: Cause) {
         let first = self.first_page(first);
         if self.superblocks.is_none() {
-            return self.erase_one((lun, first), cause);
+            return self.erase_one(At { lun, page: first }, cause);
         }
         let (last, settled) = (self.chain.last, self.chain.settled);
         self.each_block(first).for_each(|at| {
@@ -325,14 +325,14 @@ impl Work {
     }
 
     #[inline]
-    fn erase_one(&mut self, (lun, first): (u32, u32), cause: Cause) {
+    fn erase_one(&mut self, At { lun, page: first }: At, cause: Cause) {
         let (command_ns, cell_ns) = (self.timing.command_ns[2], self.cells.erase_ns(first));
         if let Some(reliability) = &mut self.reliability {
             reliability.erase(first);
         }
         self.counts.erases[cause] += 1;
         self.counts.busy_ns[cause] += command_ns + cell_ns;
-        self.push((lun, first), Operation::Erase, cause, [command_ns, cell_ns, 0]);
+        self.push(At { lun, page: first }, Operation::Erase, cause, [command_ns, cell_ns, 0]);
         self.number = self.number.wrapping_add(1);
     }
 

@@ -1,22 +1,23 @@
 //! The part of a [`Work`] in which reads meet errors ([`super::errors`]).
 
 use super::errors::Past;
+use super::work::At;
 use super::{Cause, Flash, Operation, Reliability, Work};
 use crate::util::NONE;
 
 impl Work {
     /// Repeats the read that was just emitted as often as its errors need: each repetition is a step of its own, in
     /// which the cells work and the same data cross the bus.
-    pub(super) fn repeat(&mut self, (lun, page): (u32, u32), cause: Cause, times: [u64; 2]) {
-        let Some(reliability) = self.reliability.as_mut().filter(|_| page != NONE) else { return };
-        let repetition = reliability.read(page, cause == Cause::Host, times);
+    pub(super) fn repeat(&mut self, at: At, cause: Cause, times: [u64; 2]) {
+        let Some(reliability) = self.reliability.as_mut().filter(|_| at.page != NONE) else { return };
+        let repetition = reliability.read(at.page, cause == Cause::Host, times);
         let out_ns = times[1];
-        for at in 0..repetition.count {
-            let cell_ns = repetition.cells_ns[usize::from(at > 0)];
+        for nth in 0..repetition.count {
+            let cell_ns = repetition.cells_ns[usize::from(nth > 0)];
             self.counts.busy_ns[cause] += cell_ns + out_ns;
             // A read counts once by its type, however often it is repeated.
             let tally = self.tally.take();
-            self.push((lun, page), Operation::Read, cause, [0, cell_ns, out_ns]);
+            self.push(at, Operation::Read, cause, [0, cell_ns, out_ns]);
             self.tally = tally;
         }
     }

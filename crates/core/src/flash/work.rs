@@ -41,6 +41,14 @@ pub struct Work {
     pub(super) stream: u16,
 }
 
+/// Where an operation goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    pub(super) lun: u32,
+    /// The page, or the first page of a unit or a block; [`NONE`]: unknown.
+    pub(super) page: u32,
+}
+
 /// What the next step of the current chain waits for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chain {

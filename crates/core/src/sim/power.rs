@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::operations::Operations;
 use super::{Feed, RunError, Simulation};
 use crate::clock::NEVER;
-use crate::device::Array;
+use crate::device::{Array, Owner};
 use crate::flash::media::{DESTAGED, Media, Tape};
 use crate::flash::{Endurance, Reliability, Work};
 use crate::ftl::recovery::{Flaw, Recovery};
@@ -287,7 +287,7 @@ fn run_alone(settings: &Settings, work: &Work) -> (Operations, u64) {
     let mut operations = Operations::default();
     let mut now_ns = 0;
     array.keep_spans();
-    array.start((0, None), work, false, 0);
+    array.start(Owner { id: 0, stream: None }, work, false, 0);
     array.settle(0);
     while !array.all_idle() {
         now_ns = array.next_ns();

@@ -36,8 +36,8 @@ use crate::workload::tenants::Class;
 use frame::Frame;
 use overlap::Overlap;
 pub use state::Overlaps;
+pub use steps::{Owner, Span, Stage};
 use steps::{Queued, Stored};
-pub use steps::{Span, Stage};
 pub use used::Used;
 
 /// What a LUN is doing with the step at the head of its queue.
@@ -138,10 +138,9 @@ impl Array {
         self.folds
     }
 
-    /// Puts the steps of one owner, a request with its stream, into the queues of their LUNs; a request of the device's
-    /// own has no stream. `reads` says whether the owner is a read.
+    /// Puts the steps of a request, a read if it `reads`, into the queues of their LUNs.
     #[inline(never)] // keeps its many addresses apart from those of a request's other steps
-    pub fn start(&mut self, owner: (u32, Option<u16>), work: &Work, reads: bool, now_ns: u64) {
+    pub fn start(&mut self, owner: Owner, work: &Work, reads: bool, now_ns: u64) {
         self.frame.steps.begin();
         let mut steps = work.steps();
         if let Some(overlap) = &mut self.overlap {
@@ -151,7 +150,7 @@ impl Array {
         self.frame.active += steps.len() as u32;
         for step in steps {
             let times = [step.in_ns, step.cell_ns, step.out_ns];
-            let (slot, waits) = self.frame.steps.store(step, times, owner.0);
+            let (slot, waits) = self.frame.steps.store(step, times, owner.id);
             let lun = &mut self.luns[step.lun as usize];
             if lun.head == NONE {
                 lun.head = slot;

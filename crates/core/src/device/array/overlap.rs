@@ -102,13 +102,13 @@ impl Overlap {
     pub fn start(
         &mut self,
         frame: &mut Frame,
-        (owner, stream): Owner,
+        Owner { id, stream }: Owner,
         work: &Work,
         urgent: bool,
         now_ns: u64,
     ) {
         for step in work.steps() {
-            let (slot, _) = frame.steps.store(step, [step.in_ns, step.cell_ns, step.out_ns], owner);
+            let (slot, _) = frame.steps.store(step, [step.in_ns, step.cell_ns, step.out_ns], id);
             self.waiting.enter(frame, slot, self.emitted, urgent);
             self.emitted += 1;
             frame.active += 1;

@@ -8,8 +8,14 @@ use crate::util::{NONE, memory};
 /// A slot and the version it had, which identify a step. Once the slot has another version, the step has finished.
 pub(super) type Reference = (u32, u32);
 
-/// The request that steps belong to, and its stream; `None`: it is one of the device's own.
-pub(super) type Owner = (u32, Option<u16>);
+/// The request that steps belong to.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner {
+    /// The request, by its place in the pool.
+    pub id: u32,
+    /// Its stream; `None`: it is one of the device's own.
+    pub stream: Option<u16>,
+}
 
 /// A reference to no step.
 pub(super) const NO_STEP: Reference = (NONE, 0);

@@ -1,6 +1,6 @@
 //! The link carries the command. On the way back it carries the answer, which then waits for the further delay.
 
-use super::hub::{Hub, Service};
+use super::hub::{Carried, Hub, Service};
 use super::{Next, Plan, Stage};
 use crate::device::controller;
 use crate::device::turn::Turn;
@@ -24,13 +24,14 @@ impl Stage for Command {
             return Next::On;
         }
         let op = turn.pool[id].op;
-        Next::Until(hub.carry((id, op), Service::Command, self.0.link_command_ns, turn.now_ns))
+        Next::Until(hub.carry(Carried { id, op }, Service::Command, self.0.link_command_ns, turn.now_ns))
     }
 
     fn back(&mut self, id: u32, hub: &mut Hub, request: &Request, now_ns: u64) -> Next {
         let mut at_ns = now_ns;
         if self.0.takes_link() {
-            at_ns = hub.carry((id, request.op), Service::Answer, self.0.link_command_ns, now_ns);
+            at_ns =
+                hub.carry(Carried { id, op: request.op }, Service::Answer, self.0.link_command_ns, now_ns);
         }
         let latency_ns = self.0.latency_ns(request.op);
         hub.spent.add(request.op, |spent| &mut spent.latency_ns, latency_ns);

@@ -1,6 +1,6 @@
 //! The link carries the data of a write, and on the way back those of a read.
 
-use super::hub::{Hub, Service};
+use super::hub::{Carried, Hub, Service};
 use super::{Next, Plan, Stage};
 use crate::device::turn::Turn;
 use crate::device::watch::Watch;
@@ -24,7 +24,7 @@ impl Stage for Data {
         if op != Op::Write {
             return Next::On;
         }
-        Next::Until(hub.transfer((id, op), Service::DataIn, size, turn.now_ns))
+        Next::Until(hub.transfer(Carried { id, op }, Service::DataIn, size, turn.now_ns))
     }
 
     #[inline]
@@ -32,6 +32,6 @@ impl Stage for Data {
         if request.op != Op::Read || request.size == 0 || request.failed {
             return Next::On;
         }
-        Next::Until(hub.transfer((id, Op::Read), Service::DataOut, request.size, now_ns))
+        Next::Until(hub.transfer(Carried { id, op: Op::Read }, Service::DataOut, request.size, now_ns))
     }
 }

@@ -87,6 +87,13 @@ impl Spent {
     }
 }
 
+/// A command that the link carries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Carried {
+    pub id: u32,
+    pub op: Op,
+}
+
 /// The link, and the record of all services.
 #[derive(Clone, Debug)]
 pub(in crate::device) struct Hub {
@@ -138,7 +145,7 @@ impl Hub {
     }
 
     /// Occupies the link for the transfer of `bytes`, as [`Hub::carry`] does.
-    pub(super) fn transfer(&mut self, command: (u32, Op), service: Service, bytes: u64, now_ns: u64) -> u64 {
+    pub(super) fn transfer(&mut self, command: Carried, service: Service, bytes: u64, now_ns: u64) -> u64 {
         if self.transfer.0 != bytes {
             self.transfer = (bytes, self.settings.transfer_ns(bytes));
         }
@@ -146,7 +153,13 @@ impl Hub {
     }
 
     /// Occupies a direction of the link for `ns` nanoseconds; returns when the transfer ends.
-    pub(super) fn carry(&mut self, (id, op): (u32, Op), service: Service, ns: u64, now_ns: u64) -> u64 {
+    pub(super) fn carry(
+        &mut self,
+        Carried { id, op }: Carried,
+        service: Service,
+        ns: u64,
+        now_ns: u64,
+    ) -> u64 {
         let half = self.settings.duplex == Duplex::Half;
         let direction = if half { 0 } else { service.direction() };
         let at_ns = self.link[direction].serve(now_ns, ns);
