@@ -80,7 +80,7 @@ class Drive:
 
     @property
     def short(self) -> str:
-        """The title without the name of the file."""
+        """Returns the title without the name of the file."""
         return self.title.partition(":")[0]
 
 
@@ -340,7 +340,7 @@ def signed(error: float | None) -> str:
 
 def table_of(series: Series, pairs: Sequence[Pair]) -> list[str]:
     """Returns the lines of a series' table."""
-    # Depths of several jobs are those of several rows: a column says of how many, unless all are alike.
+    # Depths of several jobs are those of several rows: a column has their number, unless all are alike.
     alike = len({each.row.jobs for each in pairs}) == 1
     names = ["depth", *([] if alike else ["jobs"]), "mean: measured", "model", "off", "p50", "p99", "p99.9"]
     lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]

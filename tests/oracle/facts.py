@@ -29,7 +29,7 @@ class Fact:
     name: str
     simulator: str
     settings: str
-    """Settings and trace of both sides, beyond what the page says of all rows of a kind."""
+    """Settings and trace of both sides, beyond what the page says about all rows of a kind."""
     metric: str
     theirs: float
     then: float
