@@ -1,6 +1,6 @@
 # Everything a newcomer needs: `make demo` and `make test`. Both set up what they lack: an
-# environment in .venv with the Python packages of requirements.lock, and the Rust core built into
-# it. `make help` lists the rest.
+# environment in .venv with the Python packages of requirements.lock (for tests also those of
+# requirements-tests.lock), and the Rust core built into it. `make help` lists the rest.
 
 # A Python from 3.11 on; name another with `make PYTHON=/path/to/python3.12 demo`.
 PYTHON ?= python3
@@ -79,10 +79,10 @@ test-rust: | require-cargo
 	$(ALIVE) 'Rust tests' cargo test --locked
 	$(ALIVE) "the example's tests" cargo test --locked --manifest-path examples/rust-policies/Cargo.toml --target-dir target
 
-test-python: $(VENV)/.built $(VEGA)
+test-python: $(VENV)/.tests $(VENV)/.built $(VEGA)
 	$(BIN)/python -m pytest -q -n auto
 
-lint: $(VENV)/.deps
+lint: $(VENV)/.tests
 	cargo fmt --all --check
 	cargo fmt --manifest-path examples/rust-policies/Cargo.toml --check
 	rustfmt --check --edition 2024 $(REGISTERED)
@@ -92,7 +92,7 @@ lint: $(VENV)/.deps
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(VENV)/.deps
+format: $(VENV)/.tests
 	cargo fmt --all
 	cargo fmt --manifest-path examples/rust-policies/Cargo.toml
 	rustfmt --edition 2024 $(REGISTERED)
@@ -165,7 +165,7 @@ fuzz: fuzz-rust fuzz-python
 fuzz-rust: | require-cargo
 	FTLAB_CAMPAIGN=150000 cargo test --locked --package ftlab-trace --test mutated -- --nocapture
 
-fuzz-python: $(VENV)/.built
+fuzz-python: $(VENV)/.tests $(VENV)/.built
 	FTLAB_CAMPAIGN=50000 $(BIN)/python -m pytest -q -s tests/python/test_mutated.py
 
 soak: soak-laws soak-everything soak-oracle soak-calls soak-ends soak-live
@@ -187,19 +187,19 @@ soak-everything: | require-cargo
 	FTLAB_CAMPAIGN=1 cargo test --locked --package ftlab-core --test allocations
 
 # Second implementations, on random cases, and closed forms on devices of 4,096 blocks.
-soak-oracle: $(VENV)/.built
+soak-oracle: $(VENV)/.tests $(VENV)/.built
 	FTLAB_CAMPAIGN=20000 $(BIN)/python -m pytest -q -s tests/python/test_second.py
 
 # 100,000 sequences of calls of the C library.
 soak-calls: | require-cargo
 	FTLAB_CAMPAIGN=100000 cargo test --locked --package ftlab-capi --test hostile -- --nocapture
 
-soak-ends: $(VENV)/.built
+soak-ends: $(VENV)/.tests $(VENV)/.built
 	FTLAB_CAMPAIGN=1000 $(BIN)/python -m pytest -q -s tests/python/test_ends.py -k half_written
 
 # File systems on the live device (root, /dev/fuse, loop devices), hostile clients, cuts and kills. Hostile clients
 # come one campaign at a time, as each measures the memory of the process.
-soak-live: $(VENV)/.built
+soak-live: $(VENV)/.tests $(VENV)/.built
 	FTLAB_CAMPAIGN=100000 cargo test --locked --package ftlab-live --test hostile -- --nocapture --test-threads 1
 	FTLAB_CAMPAIGN=20 $(BIN)/python -m pytest -q -s tests/python/test_live_files.py tests/python/test_live.py
 	FTLAB_CUTS=1000 cargo test --locked --package ftlab-live --test cuts -- --nocapture --skip random_devices
@@ -214,7 +214,7 @@ kernel-order: | require-python require-cargo
 	$(PYTHON) scripts/kernel_order.py
 
 # Licences always; advisories where there is data for them, and a message where there is none.
-audit: $(VENV)/.deps
+audit: $(VENV)/.tests
 	$(BIN)/python scripts/audit.py
 
 docs: $(VENV)/.built
@@ -256,11 +256,11 @@ workloads: $(VENV)/.built
 	done
 
 # `make test` checks three of those of vios, whose conflicts require a device of 128 GiB.
-check-workloads: $(VENV)/.built
+check-workloads: $(VENV)/.tests $(VENV)/.built
 	FTLAB_WORKLOADS=all $(BIN)/python -m pytest -q tests/python/test_workloads.py
 
 # uv resolves for every Python and system at once, with the hashes of all files that pip may choose from; as
-# it is only needed here, it is not in the lock. The other two files keep the versions of the first.
+# it is only needed here, it is not in the lock. The other files keep the versions of the first.
 define locked
 	{ sed '/^[^#]/,$$d' $(1); \
 	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra $(2) --no-annotate --no-header \
@@ -270,7 +270,8 @@ endef
 
 lock: $(VENV)/.deps
 	$(BIN)/pip install --quiet 'uv>=0.9'
-	$(call locked,requirements.lock,dev)
+	$(call locked,requirements.lock,build)
+	$(call locked,requirements-tests.lock,dev,--constraint requirements.lock)
 	$(call locked,requirements-docs.lock,docs,--constraint requirements.lock)
 	$(call locked,requirements-dist.lock,dist,--constraint requirements.lock)
 
@@ -309,6 +310,12 @@ $(VENV)/.deps: requirements.lock | require-python require-cargo
 	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); \
 	  echo 'make: $(PYTHON) cannot make an environment; on Debian: apt install python3-venv' >&2; exit 1; }
 	@$(ALIVE) 'Python packages' $(BIN)/python -m pip install --require-hashes --requirement requirements.lock
+	@touch $@
+
+# What tests, lints and types need in addition: most of all that is installed.
+$(VENV)/.tests: requirements-tests.lock $(VENV)/.deps
+	@echo '==> Packages of the tests into $(VENV)'
+	@$(ALIVE) 'packages of the tests' $(BIN)/python -m pip install --require-hashes --requirement requirements-tests.lock
 	@touch $@
 
 # What the site needs in addition.

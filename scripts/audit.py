@@ -1,6 +1,6 @@
-"""Licences and known advisories of what ftlab is built from: the packages in its two lock files.
+"""Licences and known advisories of what ftlab is built from: the packages in its lock files.
 
-The lock files are Cargo.lock and requirements.lock.
+They are Cargo.lock and requirements-tests.lock, which has all of requirements.lock too.
 
 Licences come from the packages themselves and are checked against ALLOWED; this check needs no network,
 except for what cargo fetches. Advisories need data that no package registry has: for Python, pip-audit asks
@@ -84,7 +84,7 @@ def distributions() -> Iterator[tuple[str, str]]:
     """Yields the name and version, and the licence, of each installed Python package that the lock file
     lists.
     """
-    for line in (ROOT / "requirements.lock").read_text().splitlines():
+    for line in (ROOT / "requirements-tests.lock").read_text().splitlines():
         if not line or line.startswith(("#", " ")):
             continue
         # A line that ends in a backslash is continued by lines with hashes.
@@ -124,7 +124,15 @@ def python_advisories() -> int:
             "advisories of Python packages: NOT CHECKED, pip-audit is not installed (pip install pip-audit)"
         )
         return 0
-    call = [program, "--requirement", "requirements.lock", "--no-deps", "--disable-pip", "--format", "json"]
+    call = [
+        program,
+        "--requirement",
+        "requirements-tests.lock",
+        "--no-deps",
+        "--disable-pip",
+        "--format",
+        "json",
+    ]
     done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=False)
     try:
         found = json.loads(done.stdout)["dependencies"]
