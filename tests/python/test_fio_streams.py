@@ -7,6 +7,8 @@ are: those of fio differ between its versions.
 from __future__ import annotations
 
 import itertools
+import json
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -32,30 +34,38 @@ def version() -> tuple[int, ...]:
     return tuple(int(part) for part in text.strip().removeprefix("fio-").split("-")[0].split("."))
 
 
-def by_fio(tmp_path: Path, job: str) -> Requests:
-    """Returns the requests of fio, which needs no file for them unless the job names an engine."""
+def by_fio(tmp_path: Path, job: str, each: int = 0) -> Requests:
+    """Returns the requests of fio, which needs no file for them unless the job names an engine; ``each``:
+    bytes of each of several files, which are put one behind another.
+    """
     engine = "" if "ioengine" in job else "ioengine=null\n"
-    (tmp_path / "by.fio").write_text(f"[a]\nfilename=file\nwrite_iolog=log\n{engine}{job}\n")
+    name = "" if each else "filename=file\n"
+    (tmp_path / "by.fio").write_text(f"[a]\n{name}write_iolog=log\n{engine}{job}\n")
     # fio appends to a log.
     (tmp_path / "log").unlink(missing_ok=True)
     subprocess.run(["fio", "by.fio"], cwd=tmp_path, check=True, capture_output=True)
     requests: Requests = []
+    files: list[str] = []
     for line in (tmp_path / "log").read_text().splitlines():
         words = line.split()
+        if words[-1] == "add":
+            files.append(words[-2])
         at = next((at for at, word in enumerate(words) if word in OPERATIONS), None)
         if at is not None:
             op = OPERATIONS[words[at]]
-            place = (0, 0) if op == "F" else (int(words[at + 1]), int(words[at + 2]))
+            begin = files.index(words[at - 1]) * each
+            place = (0, 0) if op == "F" else (begin + int(words[at + 1]), int(words[at + 2]))
             # Before fio 3.38 an fsync could follow another.
             if op != "F" or requests[-1][0] != "F":
                 requests.append((op, *place))
     return requests
 
 
-def by_ftlab(tmp_path: Path, job: str) -> Requests:
+def by_ftlab(tmp_path: Path, job: str, each: int = 0) -> Requests:
     """Returns the requests of ftlab."""
     path = tmp_path / "by_ftlab.fio"
-    path.write_text(f"[a]\ndirect=1\nfilename=file\n{job}\n")
+    name = "" if each else "filename=file\n"
+    path.write_text(f"[a]\ndirect=1\n{name}{job}\n")
     settings = {"workload.fio_job": str(path), "flash.blocks_per_plane": "256", "host.merge_limit": "0B"}
     result = ftlab.run("map-plus", set=settings)
     columns = [result.column(name).tolist() for name in ("op", "offset", "size")]
@@ -94,6 +104,42 @@ def test_what_is_left_to_nothing_is_the_same(tmp_path: Path, name: str) -> None:
     fio, ftlab_requests = both(tmp_path, EXACT[name])
     assert len(fio) > 0
     assert ftlab_requests == fio
+
+
+FILES = {
+    "in turn": ("rw=write\nsize=60k\nnrfiles=3", 20),
+    "some requests each": ("rw=write\nsize=60k\nnrfiles=3\nfile_service_type=roundrobin:2", 20),
+    "one after another": ("rw=write\nsize=60k\nnrfiles=3\nfile_service_type=sequential", 20),
+    "one at a time": ("rw=write\nsize=60k\nnrfiles=3\nopenfiles=1", 20),
+    "two at a time": ("rw=write\nsize=64k\nnrfiles=4\nopenfiles=2", 16),
+    "no whole number of requests": ("rw=write\nsize=64k\nnrfiles=3", 24),
+    "by name": ("rw=write\nsize=60k\nfilename=x:y:z", 20),
+    "behind an offset": ("rw=write\nsize=32k\nfilename=x:y\noffset=8k", 24),
+    "twice": ("rw=write\nsize=36k\nnrfiles=3\nio_size=20k\nloops=2", 12),
+    "files of a size": ("rw=write\nnrfiles=2\nfilesize=16k\nsize=20k", 16),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_several_files_take_turns(tmp_path: Path, name: str) -> None:
+    job, each = FILES[name]
+    fio = by_fio(tmp_path, job, each << 10)
+    assert len(fio) > 4
+    assert by_ftlab(tmp_path, job, each << 10) == fio
+
+
+@pytest.mark.parametrize("service", ["roundrobin", "sequential", "random"])
+def test_each_file_has_a_map_of_its_own(tmp_path: Path, service: str) -> None:
+    job = f"rw=randwrite\nsize=96k\nnrfiles=3\nfile_service_type={service}"
+    for requests in (by(tmp_path, job, 32 << 10) for by in (by_fio, by_ftlab)):
+        passes(requests, 24)
+        files = [offset // (32 << 10) for _, offset, _ in requests]
+        if service != "random":
+            assert files == ([0, 1, 2] * 8 if service == "roundrobin" else [0] * 8 + [1] * 8 + [2] * 8)
+        for file in range(3):
+            places = [offset for at, (_, offset, _) in zip(files, requests, strict=True) if at == file]
+            assert len(places) == 8
+            assert places != sorted(places)
 
 
 def passes(requests: Requests, blocks: int) -> list[list[tuple[int, int]]]:
@@ -233,6 +279,91 @@ def test_what_was_written_is_read(
         writes, reads = written_and_read(requests)
         assert len(writes) == 64
         assert reads == expected(writes)
+
+
+@pytest.mark.parametrize("batch", [0, 1, 2, 5])
+@pytest.mark.parametrize(
+    "job", ["rw=write\nsize=48k", "rw=randwrite\nsize=48k", "rw=write\nsize=32k\nloops=2"]
+)
+def test_what_was_written_is_read_early(tmp_path: Path, job: str, batch: int) -> None:
+    found = both(tmp_path, f"{job}\nverify=crc32c\nverify_backlog=3\nverify_backlog_batch={batch}")
+    order = ["".join(op for op, _, _ in requests if op != "F") for requests in found]
+    assert order[1] == order[0]
+    assert order[0].startswith("WWWR")
+    for requests in found:
+        writes, reads = written_and_read(requests)
+        assert reads == writes
+    if "rand" not in job:
+        assert of(found[1], "W") == of(found[0], "W")
+
+
+BURSTS = {
+    "": [8, 1, 1],
+    "iodepth_low=2": [8, 6, 6],
+    "iodepth_batch_complete_min=4\niodepth_batch_complete_max=4": [8, 4, 4],
+    "iodepth_low=3\niodepth_batch_complete_min=3\niodepth_batch_complete_max=3": [8, 6, 6],
+}
+
+
+@pytest.mark.parametrize("more", BURSTS)
+def test_a_full_queue_is_filled_again(tmp_path: Path, more: str) -> None:
+    """The unit test of the same name has what ftlab does on a device with one request at a time."""
+    job = f"[a]\nfilename=file\nrw=read\nsize=128k\nioengine=libaio\niodepth=8\n{more}\n"
+    (tmp_path / "by.fio").write_text(job)
+    done = subprocess.run(
+        ["fio", "--debug=io", "by.fio"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    events = re.findall(r" (queue|complete): io_u", done.stdout + done.stderr)
+    if not events:
+        pytest.skip("this fio was built without its debug output")
+    bursts = [len(list(group)) for event, group in itertools.groupby(events) if event == "queue"]
+    assert bursts[:3] == BURSTS[more]
+
+
+def figures(tmp_path: Path, job: str) -> list[tuple[float, int]]:
+    """Returns how long each section ran in fio, in seconds, and how many requests it made."""
+    (tmp_path / "by.fio").write_text(f"[global]\nioengine=null\nrw=read\nsize=1m\n{job}\n")
+    command = ["fio", "--output-format=json", "--output=out.json", "by.fio"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    jobs = json.loads((tmp_path / "out.json").read_text())["jobs"]
+    return [(each["job_runtime"] / 1000, each["read"]["total_ios"]) for each in jobs]
+
+
+@pytest.mark.parametrize("what", ["group", "stonewall", "all"])
+def test_a_job_that_ends_ends_others(tmp_path: Path, what: str) -> None:
+    """The job "a" of a second ends one that would go on for a minute; the job of another group makes all of
+    its requests, or is ended too; and the one behind a stone wall begins, or does not.
+    """
+    apart = "size=3200k" if what == "group" else "time_based\nruntime=60"
+    job = (
+        f"rate_iops=100\nexitall\n[a]\nbs=4k\nsize=400k\nexit_what={what}\n[b]\nbs=8k\ntime_based\nruntime=60\n"
+        f"[c]\nbs=16k\nnew_group\n{apart}\n[d]\nbs=32k\nstonewall\nsize=64k"
+    )
+    fio = [count for _, count in figures(tmp_path, job)]
+    path = tmp_path / "by_ftlab.fio"
+    path.write_text(f"[global]\ndirect=1\nrw=read\nsize=1m\n{job}\n")
+    result = ftlab.run("map-plus", set={"workload.fio_job": str(path), "host.merge_limit": "0B"})
+    sizes = Counter(result.column("size").tolist())
+    ftlab_counts = [sizes[kib << 10] for kib in (4, 8, 16, 32)]
+    for a, b, c, d in (fio, ftlab_counts):
+        assert a == 100
+        assert b < 5900
+        assert c == 200 if what == "group" else c < 5900
+        assert d == (0 if what == "all" else 2)
+    assert 100 <= ftlab_counts[1] <= 102
+
+
+@pytest.mark.parametrize(("more", "seconds"), [("", 3), ("ss_ramp=1", 5), ("group_reporting\nnumjobs=2", 3)])
+def test_a_steady_job_ends(tmp_path: Path, more: str, seconds: int) -> None:
+    """fio takes a figure each second, the first a little early; a busy machine only makes it later."""
+    job = f"time_based\nruntime=60\nrate_iops=100\nss=iops:60%\nss_dur=3\n{more}"
+    fio = figures(tmp_path, f"{job}\n[a]")
+    workers = 2 if "numjobs" in more else 1
+    assert seconds - 1 < fio[0][0] / workers < 60
+    path = tmp_path / "by_ftlab.fio"
+    path.write_text(f"[a]\ndirect=1\nrw=read\nsize=1m\n{job}\n")
+    result = ftlab.run("map-plus", set={"workload.fio_job": str(path), "host.merge_limit": "0B"})
+    assert len(result.column("size")) == workers * (seconds * 100 + 1)
 
 
 @pytest.mark.parametrize(

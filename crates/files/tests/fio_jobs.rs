@@ -45,6 +45,49 @@ fn a_stone_wall_waits_for_all_jobs_before_it() {
     assert_eq!((bench.clients, written), (6, vec![512 + 32, 512, 256]));
 }
 
+/// A worker that ends has others end: those of its group, those that run at the same time, or all.
+#[test]
+fn a_job_that_ends_ends_others() {
+    let play = |what: &str| {
+        let text = format!(
+            "[global]\ndirect=1\nsize=64k\nrw=randread\nexitall\n[a]\nbs=4k\nexit_what={what}\n[b]\nbs=8k\n\
+             runtime=1\ntime_based\nthinktime=300ms\nthinktime_blocks=1000\n[c]\nnew_group\nbs=16k\n\
+             runtime=500ms\ntime_based\n[d]\nstonewall\nbs=32k\n"
+        );
+        let log = play(&settings(), &text).1;
+        let last_ms = |kib: u64| stretch(&log, kib << 10).1 / 1_000_000;
+        let after = log.iter().filter(|done| done.size == 32 << 10).count();
+        ([4, 8, 16].map(last_ms), after)
+    };
+    let [(group, after_group), (running, after_running), (all, after_all)] =
+        ["group", "stonewall", "all"].map(play);
+    assert_eq!([after_group, after_running, after_all], [2, 2, 0]);
+    for [a, b, c] in [group, running, all] {
+        assert!(a < 100 && b <= a + 10, "{a} {b} {c}");
+    }
+    assert!(
+        group[2] >= 490 && running[2] <= running[0] + 10 && all[2] <= all[0] + 10,
+        "{group:?} {running:?}"
+    );
+}
+
+/// The workers of a group end when what they do together is steady, and not before the last of them has begun.
+#[test]
+fn a_group_is_steady_together() {
+    let play = |together: &str| {
+        let text = format!(
+            "[global]\ndirect=1\nsize=1m\nrw=read\ntime_based\nruntime=30\nss=iops:10%\nss_dur=3\n{together}\
+             [a]\nbs=4k\nrate_iops=100\n[b]\nbs=8k\nrate_iops=50\nstartdelay=2\n"
+        );
+        let mut settings = settings();
+        settings.host.merge_limit = Some(0);
+        let log = play(&settings, &text).1;
+        [4, 8].map(|kib| (stretch(&log, kib << 10).1 + 50_000_000) / 100_000_000)
+    };
+    assert_eq!(play(""), [30, 50], "each for itself");
+    assert_eq!(play("group_reporting\n"), [50, 50]);
+}
+
 /// On a drive, jobs that name one file meet in it; those that name none have files of their own.
 #[test]
 fn jobs_meet_in_the_file_that_they_name() {
@@ -106,11 +149,12 @@ const OPTIONS: &str = "rw rw_sequencer bs bsrange bssplit blockalign iodepth ioe
     offset_increment offset_align size io_size number_ios loops zonemode zonesize zonerange zoneskip rwmixread \
     random_distribution percentage_random norandommap randrepeat fsync fdatasync end_fsync sync verify rate rate_iops \
     rate_process thinktime thinktime_blocks thinktime_blocks_type startdelay ramp_time runtime time_based numjobs \
-    stonewall direct kb_base exitall";
+    stonewall direct kb_base exitall exit_what new_group group_reporting ss ss_dur ss_ramp ss_interval nrfiles \
+    openfiles file_service_type iodepth_low iodepth_batch_complete_min verify_backlog verify_backlog_batch";
 const VALUES: &str = "0 1 3 7 512 1k 4k 8k,4k ,8k 8k, 4k,8k,64k 12k 64k 1m 1t 4KiB 0x1000 1000 4611686018427387903 1% \
     50% 100% read write trim randread randwrite randread:8 write:4k read:-8k rw randrw trimwrite randtrimwrite strided \
     none dsync crc32c identical issue poisson libaio io_uring psync zipf:1.1 pareto:0.2 normal:20:0.5 \
-    zoned:60/10:40/90 zoned:60/10:40/ zoned_abs:50/64k:50/1m 4k/60:16k/40 1k/:2k/,4k 4k-16k 1us 20ms 1h x -1 4k/ : ,";
+    zoned:60/10:40/90 zoned:60/10:40/ zoned_abs:50/64k:50/1m 4k/60:16k/40 1k/:2k/,4k 4k-16k 1us 20ms 1h x:y all sequential random:2 iops:5% bw_slope:1k x -1 4k/ : ,";
 
 /// Makes lines of a job file, of which many are refused.
 fn line() -> impl Strategy<Value = String> {

@@ -9,6 +9,7 @@
 mod addresses;
 mod draft;
 mod files;
+mod group;
 mod lines;
 mod map;
 mod options;
@@ -19,13 +20,16 @@ mod parse_tests;
 mod passed;
 #[cfg(test)]
 mod played;
+mod steady;
 mod stream;
 #[cfg(test)]
 mod stream_tests;
+mod streams;
 mod tally;
 mod values;
 #[cfg(test)]
 mod values_tests;
+mod verify;
 mod worker;
 #[cfg(test)]
 mod worker_tests;
@@ -33,6 +37,7 @@ mod worker_tests;
 pub(crate) use files::files;
 pub use lines::{Around, JobError};
 pub use parse::{Jobs, parse, parse_with};
+pub use steady::Steady;
 pub use worker::Worker;
 pub(crate) use worker::clients;
 
@@ -81,6 +86,17 @@ pub enum Sync {
     /// The data is durable (`dsync`).
     Data,
     /// The data and the file's metadata are durable (`1`, `sync`).
+    All,
+}
+
+/// Which workers end when one of a job has ended (`exit_what`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exits {
+    /// Those of its group.
+    Group,
+    /// Those that run at the same time: between the same stone walls.
+    Running,
+    /// All of the job file, also those that have not begun.
     All,
 }
 
@@ -162,6 +178,17 @@ pub struct Think {
     pub issued: bool,
 }
 
+/// Which of a worker's files the next request goes to (`file_service_type`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// They take turns, each with this number of requests.
+    InTurn(u64),
+    /// The next one when one has no further request.
+    Sequential,
+    /// One is drawn for each of this number of requests.
+    Random(u64),
+}
+
 /// What a request after the first of a group does (`rw=randread:8`, `rw=write:4k`, `rw_sequencer`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
@@ -196,15 +223,23 @@ pub struct Job {
     pub engine: Engine,
     /// Number of requests outstanding.
     pub iodepth: u32,
-    /// Name of the file that the job shares with others (`filename`); `None`: each worker has a file of its own.
+    /// At that depth, the worker waits until this many are outstanding (`iodepth_low`, `iodepth_batch_complete_min`).
+    pub refill: u32,
+    /// Names of the files that the job shares with others (`filename`); `None`: each worker has files of its own.
     pub file: Option<String>,
+    /// Number of files of each worker (`nrfiles`).
+    pub files: u64,
+    /// Number of them that are open at a time (`openfiles`); 0: all.
+    pub open_files: u64,
+    /// Which of them the next request goes to.
+    pub service: Service,
     /// Where in the file the job's part of it begins; a share is one of the drive.
     pub offset: Extent,
     /// How much later each further worker of the job begins (`offset_increment`).
     pub offset_increment: Extent,
     /// The offset of a share is rounded up to a multiple of this, bytes (`offset_align`); 0: of the smallest size.
     pub offset_align: u64,
-    /// The job's part of the file; a share is one of the drive.
+    /// The job's part of all its files; a share is one of the drive.
     pub size: Extent,
     /// Bytes that the job transfers (`io_size`), if they are not `size`.
     pub io_size: Option<u64>,
@@ -236,6 +271,9 @@ pub struct Job {
     pub sync: Sync,
     /// Whether what was written is read after it (`verify`).
     pub verify: bool,
+    /// Number of writes after which some are read, and of how many (`verify_backlog`, `verify_backlog_batch`); 0: after
+    /// the last write, and as many.
+    pub verify_backlog: (u64, u64),
     /// Limit in bytes per second; 0: no limit.
     pub rate: [u64; 3],
     /// Whether requests arrive as in a Poisson process of that rate (`rate_process=poisson`).
@@ -256,4 +294,12 @@ pub struct Job {
     pub direct: bool,
     /// Number of stone walls before this job: it begins when the jobs with smaller numbers have ended.
     pub stage: u32,
+    /// Number of its group: one begins at a stone wall and at `new_group`.
+    pub groupid: u32,
+    /// Whether its workers and those of its group count as one (`group_reporting`).
+    pub group_reporting: bool,
+    /// Which workers end with it (`exitall`).
+    pub exits: Option<Exits>,
+    /// When it ends because its load is steady.
+    pub steady: Steady,
 }

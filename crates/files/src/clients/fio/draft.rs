@@ -3,7 +3,9 @@
 use super::files::part;
 use super::passed::Refused;
 use super::values::{KIBI, grouped};
-use super::{Distribution, Engine, Extent, Job, Mix, Pattern, Sizes, Strides, Sync, Think};
+use super::{
+    Distribution, Engine, Exits, Extent, Job, Mix, Pattern, Service, Sizes, Steady, Strides, Sync, Think,
+};
 
 /// The job so far, and the options from which the rest of it follows.
 #[derive(Clone)]
@@ -24,6 +26,9 @@ pub(super) struct Draft {
     pub rate_iops: [u64; 3],
     pub directory: Option<String>,
     pub filename_format: Option<String>,
+    /// What `filename` names, and the number of files without it.
+    pub names: Vec<String>,
+    pub files: u64,
     pub lfsr: bool,
     /// Whether `zonemode` is `strided`.
     pub strided: bool,
@@ -32,8 +37,15 @@ pub(super) struct Draft {
     pub zone_skip: u64,
     /// Whether there is a `verify`, a `verify_pattern`, and not `do_verify=0`.
     pub verify: (Option<bool>, bool, bool),
+    /// `iodepth_low` and `iodepth_batch_complete_min`.
+    pub low: u64,
+    pub batch: u64,
     pub wall: bool,
+    pub new_group: bool,
     pub exitall: bool,
+    pub exit_what: Exits,
+    /// Time over which the load has to be steady, ns.
+    pub steady_ns: u64,
     /// What the page cache, if the job goes through it, would have to do.
     pub of_the_cache: Vec<(String, &'static Refused)>,
     /// What the user is told.
@@ -56,14 +68,21 @@ impl Draft {
             rate_iops: [0; 3],
             directory: None,
             filename_format: None,
+            names: Vec::new(),
+            files: 1,
             lfsr: false,
             strided: false,
             zone_bytes: 0,
             zone_range: 0,
             zone_skip: 0,
             verify: (None, false, true),
+            low: 0,
+            batch: 1,
             wall: false,
+            new_group: false,
             exitall: false,
+            exit_what: Exits::Group,
+            steady_ns: 0,
             of_the_cache: Vec::new(),
             notes: Vec::new(),
         }
@@ -72,7 +91,18 @@ impl Draft {
     /// Returns the job, which follows these jobs in the file, and adds to the notes.
     pub fn finish(mut self, name: &str, before: &[Job], notes: &mut Vec<String>) -> Result<Job, String> {
         self.job.name = name.into();
-        self.job.stage = before.last().map_or(0, |last| last.stage + u32::from(self.wall));
+        self.job.steady.count = self.figures()?;
+        if let Some(last) = before.last() {
+            self.job.stage = last.stage + u32::from(self.wall);
+            self.job.groupid = last.groupid + u32::from(self.wall || self.new_group);
+            if last.groupid == self.job.groupid && last.steady != self.job.steady {
+                return Err(format!(
+                    "its steadystate options are not those of \"{}\", and fio refuses that within a group; write \
+                     them in [global], or new_group",
+                    last.name
+                ));
+            }
+        }
         if let Mix::Mixed(share) = &mut self.job.mix {
             *share = self.share;
         }
@@ -87,7 +117,12 @@ impl Draft {
         let (verify, pattern, does) = self.verify;
         self.job.verify =
             verify.unwrap_or(pattern) && does && !matches!(self.job.mix, Mix::Reads | Mix::Trims);
+        self.job.refill = self.refill();
         self.job.file = self.file()?;
+        self.job.files = if self.names.is_empty() { self.files } else { self.names.len() as u64 };
+        if self.job.files > 1 && self.job.mix == Mix::TrimWrites {
+            return Err("nrfiles: a job that trims and writes has one file here; write numjobs=".into());
+        }
         (self.job.size, self.job.io_size) = self.extents()?;
         if self.job.time_based && self.job.runtime_ns.is_none() {
             // As fio says itself.
@@ -123,16 +158,25 @@ impl Draft {
         Ok(blocks)
     }
 
-    /// Returns the name of the file that the job's workers share.
+    /// Returns the number of requests outstanding at which a queue that was full is filled again: fio takes at least
+    /// `batch` completions at a time, until no more than `low` are left.
+    fn refill(&self) -> u32 {
+        let depth = u64::from(self.job.iodepth);
+        let low = if self.low == 0 { depth } else { self.low.min(depth) };
+        let batch = self.batch.clamp(1, depth);
+        depth.saturating_sub((depth - low).div_ceil(batch).max(1) * batch) as u32
+    }
+
+    /// Returns the names of the files that the job's workers share.
     fn file(&self) -> Result<Option<String>, String> {
         let name = &self.job.name;
         let within =
             |file: &str| self.directory.as_ref().map_or(file.into(), |folder| format!("{folder}/{file}"));
-        if let Some(file) = &self.job.file {
+        if !self.names.is_empty() {
             if self.directory.as_ref().is_some_and(|folders| folders.contains(':')) {
                 return Err("directory: a job with a filename has one; write a job for each".into());
             }
-            return Ok(Some(within(file)));
+            return Ok(Some(self.names.iter().map(|name| within(name)).collect::<Vec<_>>().join(":")));
         }
         // As in fio, a job that is named as a drive is one on the drive.
         if name.starts_with("/dev/") {
@@ -177,13 +221,25 @@ impl Draft {
             return Err("filesize: with an offset in percent; write bytes".into());
         };
         let file = self.filesize.checked_sub(offset).filter(|&bytes| bytes > 0);
-        let file = file.ok_or("filesize: the offset is behind its end")?;
+        let file = file.ok_or("filesize: the offset is behind its end")?.saturating_mul(self.job.files);
         let all = match size {
             Extent::Bytes(bytes) => bytes.min(file),
             Extent::Percent(100) => file,
             Extent::Percent(_) => return Err("filesize: with a size in percent; write bytes".into()),
         };
         Ok((Extent::Bytes(file), io_size.or((all < file).then_some(all))))
+    }
+
+    /// Returns the number of figures over which the load has to be steady: as fio, in whole seconds.
+    fn figures(&self) -> Result<u64, String> {
+        let [duration, interval] = [self.steady_ns, self.job.steady.interval_ns].map(|ns| ns / 1_000_000_000);
+        if duration > 1_000_000 {
+            return Err("steadystate_duration: more than 1,000,000 s; write less".into());
+        }
+        if duration > 0 && duration < interval {
+            return Err("steadystate_duration: less than steadystate_check_interval; write more".into());
+        }
+        Ok(duration / interval)
     }
 
     /// Returns the zones, if the job has any.
@@ -214,7 +270,11 @@ fn job() -> Job {
         align: [None; 3],
         engine: Engine::Waits,
         iodepth: 1,
+        refill: 0,
         file: None,
+        files: 1,
+        open_files: 0,
+        service: Service::InTurn(1),
         offset: Extent::Bytes(0),
         offset_increment: Extent::Bytes(0),
         offset_align: 0,
@@ -234,6 +294,7 @@ fn job() -> Job {
         end_fsync: false,
         sync: Sync::None,
         verify: false,
+        verify_backlog: (0, 0),
         rate: [0; 3],
         poisson: false,
         think: Think { ns: 0, requests: 1, issued: false },
@@ -244,5 +305,9 @@ fn job() -> Job {
         numjobs: 1,
         direct: false,
         stage: 0,
+        groupid: 0,
+        group_reporting: false,
+        exits: None,
+        steady: Steady::DEFAULT,
     }
 }

@@ -2,10 +2,10 @@
 
 use super::draft::Draft;
 use super::values::{
-    BETWEEN, count, distribution, each, engine, extent, filename, flag, range, size, size_or_none, split,
+    BETWEEN, count, distribution, each, engine, extent, filenames, flag, range, size, size_or_none, split,
     sync, time,
 };
-use super::{Extent, Mix, Pattern};
+use super::{Exits, Extent, Mix, Pattern, Service};
 
 /// Sets what an option's value says.
 pub(super) type Set = fn(&mut Draft, &str) -> Result<(), String>;
@@ -68,7 +68,17 @@ const REQUESTS: &[Declared] = &[
 
 /// The file that a job works on, and how much it transfers.
 const EXTENTS: &[Declared] = &[
-    (&["filename"], |draft, value| to(&mut draft.job.file, filename(value).map(Some))),
+    (&["filename"], |draft, value| to(&mut draft.names, filenames(value))),
+    (&["nrfiles", "nr_files"], |draft, value| to(&mut draft.files, count(value, 1, 1 << 20))),
+    (&["openfiles"], |draft, value| to(&mut draft.job.open_files, count(value, 1, 1 << 20))),
+    (&["file_service_type"], |draft, value| {
+        let (order, requests) = value.split_once(':').unwrap_or((value, "1"));
+        let order = one_of(order, &["roundrobin", "sequential", "random"])?;
+        let requests = count(requests, 1, MOST)?;
+        draft.job.service =
+            [Service::InTurn(requests), Service::Sequential, Service::Random(requests)][order];
+        Ok(())
+    }),
     (&["filename_format"], |draft, value| to(&mut draft.filename_format, Ok(Some(value.trim().into())))),
     (&["directory"], |draft, value| to(&mut draft.directory, Ok(Some(value.trim().into())))),
     (&["filesize"], |draft, value| to(&mut draft.filesize, size_or_none(value, draft.kilo))),
@@ -93,6 +103,10 @@ const ISSUE: &[Declared] = &[
     (&["iodepth"], |draft, value| {
         to(&mut draft.job.iodepth, count(value, 1, 65_536).map(|depth| depth as u32))
     }),
+    (&["iodepth_low"], |draft, value| to(&mut draft.low, count(value, 0, 65_536))),
+    (&["iodepth_batch_complete_min", "iodepth_batch_complete"], |draft, value| {
+        to(&mut draft.batch, count(value, 0, 65_536))
+    }),
     (&["numjobs"], |draft, value| to(&mut draft.job.numjobs, count(value, 1, 1024).map(|jobs| jobs as u32))),
     (&["direct"], |draft, value| to(&mut draft.job.direct, count(value, 0, 1).map(|on| on == 1))),
     (&["buffered"], |draft, value| to(&mut draft.job.direct, count(value, 0, 1).map(|on| on == 0))),
@@ -105,13 +119,37 @@ const ISSUE: &[Declared] = &[
         Ok(())
     }),
     (&["verify_pattern"], |draft, _| to(&mut draft.verify.1, Ok(true))),
+    (&["verify_backlog"], |draft, value| to(&mut draft.job.verify_backlog.0, count(value, 0, MOST))),
+    (&["verify_backlog_batch"], |draft, value| to(&mut draft.job.verify_backlog.1, count(value, 0, MOST))),
     (&["do_verify"], |draft, value| to(&mut draft.verify.2, flag(value))),
 ];
 
 /// When a job runs, and how fast.
 const TIMES: &[Declared] = &[
     (&["stonewall", "wait_for_previous"], |draft, value| to(&mut draft.wall, flag(value))),
+    (&["new_group"], |draft, value| to(&mut draft.new_group, flag(value))),
+    (&["group_reporting"], |draft, value| to(&mut draft.job.group_reporting, flag(value))),
     (&["exitall"], |draft, value| to(&mut draft.exitall, flag(value))),
+    (&["exit_what"], |draft, value| {
+        const WHAT: [Exits; 3] = [Exits::Group, Exits::Running, Exits::All];
+        draft.exit_what = WHAT[one_of(value, &["group", "stonewall", "all"])?];
+        Ok(())
+    }),
+    (&["steadystate", "ss"], |draft, value| steady(draft, value)),
+    (&["steadystate_duration", "ss_dur"], |draft, value| {
+        draft.steady_ns = told(draft, "steadystate_duration", value, SECOND_NS)?;
+        Ok(())
+    }),
+    (&["steadystate_ramp_time", "ss_ramp"], |draft, value| {
+        draft.job.steady.ramp_ns = told(draft, "steadystate_ramp_time", value, SECOND_NS)?;
+        Ok(())
+    }),
+    (&["steadystate_check_interval", "ss_interval"], |draft, value| {
+        match told(draft, "steadystate_check_interval", value, SECOND_NS)? {
+            ns if ns < SECOND_NS => Err("fio has no less than a second; write 1s".into()),
+            ns => to(&mut draft.job.steady.interval_ns, Ok(ns)),
+        }
+    }),
     (&["startdelay"], |draft, value| {
         if value.contains('-') {
             return Err(format!("\"{value}\" is drawn by fio; write one time"));
@@ -220,5 +258,26 @@ fn rw(draft: &mut Draft, value: &str) -> Result<(), String> {
             draft.job.stride = if postfix.starts_with('-') { -bytes } else { bytes };
         }
     }
+    Ok(())
+}
+
+/// Reads "iops:5%": a criterion and what it has to be below.
+fn steady(draft: &mut Draft, value: &str) -> Result<(), String> {
+    const CRITERIA: [&str; 4] = ["iops", "bw", "iops_slope", "bw_slope"];
+    let Some((criterion, limit)) = value.split_once(':') else {
+        return Err(format!("\"{value}\" has no limit; write for example iops_slope:0.3%"));
+    };
+    let at = one_of(criterion, &CRITERIA)?;
+    let steady = &mut draft.job.steady;
+    (steady.bytes, steady.slope) = (at % 2 == 1, at >= 2);
+    let (number, percent) = limit.trim().strip_suffix('%').map_or((limit.trim(), false), |rest| (rest, true));
+    steady.percent = percent;
+    steady.limit =
+        match (percent, steady.bytes) {
+            (false, true) => size_or_none(number, draft.kilo)? as f64,
+            _ => number.parse().ok().filter(|limit: &f64| limit.is_finite() && *limit >= 0.0).ok_or_else(
+                || format!("\"{}\" is not a number from 0; write for example iops_slope:0.3%", limit.trim()),
+            )?,
+        };
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! When a fio job may issue its next request: rate limits and pauses.
 
-use super::stream::Stream;
+use super::streams::Streams;
 use super::{Job, Mix};
 
 /// The pace of a worker.
@@ -26,7 +26,7 @@ impl Pace {
     }
 
     /// Counts a request.
-    pub fn request(&mut self, job: &Job, way: usize, size: u64, stream: &mut Stream) {
+    pub fn request(&mut self, job: &Job, way: usize, size: u64, stream: &mut Streams) {
         self.bytes[way] += size;
         self.asked = true;
         if job.poisson && job.rate[way] > 0 {

@@ -49,16 +49,14 @@ pub fn parse_with(file: &str, text: &str, around: &Around) -> Result<Jobs, JobEr
     if let Some(error) = refusal_of(&refused) {
         return Err(error);
     }
-    let exits = drafts.iter().position(|(draft, ..)| draft.exitall);
+    // As in fio, one that says it is enough.
+    let exits = drafts.iter().any(|(draft, ..)| draft.exitall);
     let mut jobs = Vec::new();
     for (draft, name, at) in &drafts {
         let job = draft.clone().finish(name, &jobs, &mut notes);
-        jobs.push(job.map_err(|why| at.fail(&format!("job \"{name}\": {why}")))?);
-    }
-    if let Some(at) = exits.map(|job| &drafts[job].2)
-        && jobs.iter().map(|job| job.numjobs).sum::<u32>() > 1
-    {
-        return Err(at.fail("exitall: a job that ends ends no other here; give each job a runtime"));
+        let mut job = job.map_err(|why| at.fail(&format!("job \"{name}\": {why}")))?;
+        job.exits = exits.then_some(draft.exit_what);
+        jobs.push(job);
     }
     skipped.sort_unstable();
     skipped.dedup();

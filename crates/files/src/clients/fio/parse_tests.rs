@@ -1,9 +1,11 @@
 //! Tests of the reader of job files.
 
+use super::files::Place;
 use super::options;
 use super::passed::{PASSED_OVER, REFUSED, REFUSED_IN_A_CACHE};
 use super::{
-    Around, Distribution, Extent, Job, Mix, Pattern, Sizes, Strides, Think, files, parse, parse_with,
+    Around, Distribution, Exits, Extent, Job, Mix, Pattern, Sizes, Steady, Strides, Think, files, parse,
+    parse_with,
 };
 
 fn refused(text: &str) -> String {
@@ -25,10 +27,10 @@ fn globals_hold_until_a_job_says_otherwise() {
 
 #[test]
 fn jobs_as_people_have_them() {
-    let text = "[global]\nioengine=libaio ; async\ngroup_reporting\nfilename=/dev/nvme0n1\nbuffered=0\n\
+    let text = "[global]\nioengine=libaio ; async\nthread\nfilename=/dev/nvme0n1\nbuffered=0\n\
                 [a]\nsize=1m\nrw=randrw\nrwmixwrite=30\nioengine=io_uring\n";
     let read = parse_with("a.fio", text, &Around::NOTHING).unwrap();
-    assert_eq!(read.notes, ["the fio job's group_reporting: skipped, nothing here depends on it"]);
+    assert_eq!(read.notes, ["the fio job's thread: skipped, nothing here depends on it"]);
     let jobs = read.jobs;
     assert_eq!((jobs[0].mix, jobs[0].direct), (Mix::Mixed(70), true));
     assert_eq!(jobs[0].file.as_deref(), Some("/dev/nvme0n1"));
@@ -71,10 +73,8 @@ fn what_is_not_read_is_refused_by_name_and_line() {
     assert!(
         one.starts_with("a.fio:3: option foo is not read by ftlab\n  it knows rw, rw_sequencer, rwmixread, ")
     );
-    let all = refused("[a]\nsize=1m\nfoo=crc32c\nioengine=libaio\nnrfiles=2\nrw=trims\nbwavgtime=1\n");
-    assert!(
-        all.starts_with("a.fio:3: option foo is not read by ftlab\n  line 5: nrfiles=2: a worker has one")
-    );
+    let all = refused("[a]\nsize=1m\nfoo=crc32c\nioengine=libaio\nflow=2\nrw=trims\nbwavgtime=1\n");
+    assert!(all.starts_with("a.fio:3: option foo is not read by ftlab\n  line 5: flow=2: jobs do not wait"));
     assert!(all.contains("\n  line 6: rw: \"trims\" is not one of read"), "{all}");
     assert!(!all.contains("ioengine:") && !all.contains("bwavgtime"), "{all}");
     assert_eq!(refused("rw=read\n"), "a.fio:1: rw: before any section; begin with [global] or [job]");
@@ -117,7 +117,7 @@ fn jobs_share_the_file_that_they_name() {
     let jobs = parse("a.fio", text).unwrap();
     let owners: Vec<(u32, u64)> =
         files(&jobs, 0).unwrap().iter().map(|place| (place.owner, place.file >> 20)).collect();
-    assert_eq!(owners, [(0, 1), (1, 1), (2, 4), (2, 2)]);
+    assert_eq!(owners, [(0, 1), (1, 1), (2, 4), (2, 4)]);
 }
 
 #[test]
@@ -211,7 +211,6 @@ fn files_and_what_of_them_is_used() {
     );
     let file = |options: &str| only(options).map(|job| job.file);
     assert_eq!(file("filename=0000\\:01\\:00.0\n").unwrap().as_deref(), Some("0000:01:00.0"));
-    assert!(file("filename=/dev/a:/dev/b\n").unwrap_err().contains("names 2 files, over which fio spreads"));
     assert_eq!(file("directory=/x\nfilename=y\n").unwrap().as_deref(), Some("/x/y"));
     assert_eq!(file("filename_format=$jobname.$jobnum\n"), Ok(None), "each worker has its own");
     assert_eq!(file("filename_format=of.$jobname\n").unwrap().as_deref(), Some("of.a"));
@@ -225,7 +224,7 @@ fn files_and_what_of_them_is_used() {
 #[test]
 fn what_would_change_the_load_is_refused_unless_it_is_off() {
     for (option, off) in
-        [("nrfiles", "1"), ("flow", "0"), ("write_hint", "none"), ("io_submit_mode", "inline")]
+        [("serialize_overlap", "0"), ("flow", "0"), ("write_hint", "none"), ("io_submit_mode", "inline")]
     {
         assert!(only(&format!("{option}={off}\n")).is_ok(), "{option}");
         let why = only(&format!("{option}=7\n")).unwrap_err();
@@ -239,12 +238,6 @@ fn what_would_change_the_load_is_refused_unless_it_is_off() {
             .contains("job \"a\": overwrite=1: files are laid out only for reads")
     );
     assert!(only("overwrite=1\noverwrite=0\n").is_ok());
-    // A job alone ends no other.
-    assert!(only("exitall\n").is_ok());
-    assert!(
-        only("exitall\nnumjobs=2\n").unwrap_err().contains("a.fio:1: exitall: a job that ends ends no other")
-    );
-    assert!(only("exitall=0\nnumjobs=2\n").is_ok());
 }
 
 #[test]
@@ -280,6 +273,66 @@ fn variables_and_files_from_around_the_job() {
             .unwrap_err()
             .starts_with("sections:1: [b]: a file that is included has")
     );
+}
+
+/// One job that says `exitall` is enough for all of them; each says what ends with it.
+#[test]
+fn who_ends_with_whom() {
+    let of = |text: &str| {
+        let jobs = parse("a.fio", &format!("[global]\nsize=1m\n{text}")).unwrap();
+        jobs.iter().map(|job| (job.groupid, job.exits)).collect::<Vec<_>>()
+    };
+    let group = Some(Exits::Group);
+    assert_eq!(
+        of("[a]\nexitall\n[b]\nexit_what=all\n[c]\nnew_group\n[d]\nstonewall\n"),
+        [(0, group), (0, Some(Exits::All)), (1, group), (2, group)]
+    );
+    assert_eq!(of("[a]\nexit_what=stonewall\n"), [(0, None)]);
+}
+
+#[test]
+fn criteria_of_a_steady_load() {
+    let of = |options: &str| only(options).map(|job| job.steady);
+    let percent = Steady { count: 4, ..Steady::DEFAULT };
+    assert_eq!(of("ss_dur=4\n").unwrap(), percent, "iops_slope:0.01%");
+    let off = Steady { slope: false, limit: 5.5, ..percent };
+    assert_eq!(of("ss=iops:5.5%\nss_dur=4500ms\n").unwrap(), off);
+    let bytes = Steady { bytes: true, limit: 1_048_576.0, percent: false, ramp_ns: 2_000_000_000, ..percent };
+    assert_eq!(of("steadystate=bw_slope:1m\nss_dur=4\nss_ramp=2\n").unwrap(), bytes);
+    assert_eq!(of("ss_dur=8\nss_interval=2\n").unwrap().count, 4);
+    assert_eq!(of("ss=bw:1%\n").unwrap().count, 0, "off without a duration");
+    assert!(of("ss=iops\n").unwrap_err().contains("ss: \"iops\" has no limit"));
+    assert!(of("ss=lat:5%\n").unwrap_err().contains("is not one of iops, bw, iops_slope, bw_slope"));
+    assert!(of("ss=iops:x\n").unwrap_err().contains("is not a number from 0"));
+    assert!(of("ss_interval=100ms\n").unwrap_err().contains("no less than a second"));
+    assert!(of("ss_dur=1\nss_interval=2\n").unwrap_err().contains("less than steadystate_check_interval"));
+    let text = "[global]\nsize=1m\n[a]\nss_dur=4\n[b]\n";
+    assert!(refused(text).starts_with("a.fio:5: job \"b\": its steadystate options are not those of \"a\""));
+    assert!(parse("a.fio", &text.replace("[b]", "[b]\nnew_group")).is_ok());
+}
+
+/// Several files lie one behind another; jobs share all of them, or none.
+#[test]
+fn several_files() {
+    let of = |text: &str| {
+        let jobs = parse("a.fio", &format!("[global]\nsize=60k\n{text}")).unwrap();
+        let places = files(&jobs, 1 << 30)?;
+        let of = |place: &Place| (place.first, place.bytes, place.each, place.file);
+        Ok::<_, String>(places.iter().map(of).collect::<Vec<_>>())
+    };
+    let fifth = 20 << 10;
+    assert_eq!(of("[a]\nnrfiles=3\n"), Ok(vec![(0, fifth, fifth, 3 * fifth)]));
+    assert_eq!(of("[a]\nfilename=x:y:z\nnrfiles=2\n"), Ok(vec![(0, fifth, fifth, 3 * fifth)]));
+    assert_eq!(of("[a]\nnrfiles=3\nsize=64k\n"), Ok(vec![(0, 21_845, 24 << 10, 72 << 10)]), "whole pages");
+    assert_eq!(of("[a]\nnrfiles=2\nfilesize=8k\n"), Ok(vec![(0, 8192, 8192, 16_384)]));
+    let two = of("[global]\nfilename=x:y\n[a]\n[b]\noffset=10k\n").unwrap();
+    assert_eq!(two, [(0, 30 << 10, 40 << 10, 80 << 10), (10 << 10, 30 << 10, 40 << 10, 80 << 10)]);
+    let some = of("[a]\nfilename=x:y\n[b]\nfilename=y\n").unwrap_err();
+    assert!(some.contains("jobs \"a\" and \"b\" share some of their files and not all"), "{some}");
+    assert!(of("[a]\nfilename=x:y\nsize=10%\n").unwrap_err().contains("cannot be one of several files"));
+    assert!(only("filename=x:x\n").unwrap_err().contains("names a file twice"));
+    assert!(only("nrfiles=2\nrw=trimwrite\n").unwrap_err().contains("has one file here"));
+    assert!(only("file_service_type=zipf:1.1\n").unwrap_err().contains("is not one of roundrobin"));
 }
 
 /// The page names every option that is read, skipped or refused.

@@ -272,18 +272,17 @@ pub(super) fn grouped(group: u64, identical: bool) -> Group {
     if identical { Group::Repeats(group) } else { Group::Follows(group) }
 }
 
-/// Returns the only file of a `filename`, in which `\:` is a colon.
-pub(super) fn filename(value: &str) -> Result<String, String> {
+/// Returns the files of a `filename`, which colons separate; `\:` is a colon.
+pub(super) fn filenames(value: &str) -> Result<Vec<String>, String> {
     const COLON: &str = "\u{0}";
     let escaped = value.trim().replace("\\:", COLON);
-    let mut names = escaped.split(':').filter(|name| !name.is_empty());
-    match (names.next(), names.count()) {
-        (None, _) => Err("has no name; write for example filename=/dev/nvme0n1".into()),
-        (Some(name), 0) => Ok(name.replace(COLON, ":")),
-        (_, more) => Err(format!(
-            "\"{}\" names {} files, over which fio spreads the requests; write a job for each",
-            value.trim(),
-            more + 1
-        )),
+    let names = escaped.split(':').filter(|name| !name.is_empty());
+    let names: Vec<String> = names.map(|name| name.replace(COLON, ":")).collect();
+    if names.is_empty() {
+        return Err("has no name; write for example filename=/dev/nvme0n1".into());
     }
+    if (1..names.len()).any(|at| names[..at].contains(&names[at])) {
+        return Err(format!("\"{}\" names a file twice; leave one out", value.trim()));
+    }
+    Ok(names)
 }

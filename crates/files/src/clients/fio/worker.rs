@@ -1,16 +1,20 @@
 //! A worker of a fio job: when its requests are issued, and what happens between the passes over its file.
 
-use std::collections::BTreeMap;
-
 use super::files::Place;
+use super::group::Member;
 use super::pace::Pace;
-use super::stream::{READ, Stream, WRITE};
+use super::stream::{READ, WRITE};
+use super::streams::Streams;
 use super::tally::Tally;
-use super::{Engine, Job, Mix, Pattern, Sync};
+use super::verify::{Written, writes};
+use super::{Engine, Job, Sync};
 use crate::clients::{Client, Clients, FileOp, Moment, Step};
 
 /// Bytes of each write call that lays out a file to be read later.
 const LAY_OUT: u64 = 128 << 10;
+
+/// Most of a pause after which a worker looks whether another has it end, as in fio.
+const NAP_NS: u64 = 1_000_000_000;
 
 /// Phases of a worker: first it makes its file, then come the passes over it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +34,8 @@ enum Phase {
     Synced,
     /// What the pass has written is dropped from the page cache.
     Cold,
-    /// What the pass has written is read; this many requests of it have been.
-    Verify(usize),
+    /// What the pass has written is read.
+    Verify,
     Ended,
 }
 
@@ -41,7 +45,7 @@ pub struct Worker {
     job: Job,
     number: u32,
     place: Place,
-    stream: Stream,
+    stream: Streams,
     tally: Tally,
     pace: Pace,
     phase: Phase,
@@ -50,6 +54,8 @@ pub struct Worker {
     measured: bool,
     /// Whether the job ends with this pass.
     stopped: bool,
+    /// Direction of the last request that was drawn.
+    last: usize,
     /// Whether the last operation was a write, after which an fsync may be due; and whether it is still to be made
     /// durable (`sync`).
     wrote: bool,
@@ -61,15 +67,19 @@ pub struct Worker {
     /// Whether it waits for one of its requests, because the queue is full.
     full: bool,
     /// The writes of this pass, if they are to be verified.
-    written: Vec<(u64, u64)>,
+    written: Written,
+    /// What it has to do with other workers, if it does.
+    member: Option<Member>,
 }
 
 /// Returns the workers of these jobs, of which each uses its place.
 pub fn clients(jobs: &[Job], places: &[Place], seed: u64) -> Clients {
     let workers = jobs.iter().flat_map(|job| (0..job.numjobs).map(move |number| (job, number)));
+    let mut members = Member::of(jobs).into_iter();
     let clients = (0..).zip(workers).zip(places).map(|((client, (job, number)), place)| {
-        let stream = Stream::new(job, place, seed, &format!("{} {number}", job.name));
-        Client::Fio(Box::new(Worker::new(job, client, *place, stream)))
+        let stream = Streams::new(job, place, seed, &format!("{} {number}", job.name));
+        let member = members.next();
+        Client::Fio(Box::new(Worker { member, ..Worker::new(job, client, *place, stream) }))
     });
     let clients = clients.collect();
     let (mut parameters, mut first) = (Vec::new(), 0);
@@ -83,7 +93,7 @@ pub fn clients(jobs: &[Job], places: &[Place], seed: u64) -> Clients {
 fn listed(job: &Job, place: &Place) -> [(&'static str, String); 5] {
     [
         ("job", job.name.clone()),
-        ("size", place.bytes.to_string()),
+        ("size", place.total().to_string()),
         ("iodepth", depth(job).to_string()),
         ("numjobs", job.numjobs.to_string()),
         ("direct", u8::from(job.direct).to_string()),
@@ -91,25 +101,25 @@ fn listed(job: &Job, place: &Place) -> [(&'static str, String); 5] {
 }
 
 impl Worker {
-    fn new(job: &Job, number: u32, place: Place, stream: Stream) -> Worker {
-        // Nothing is allocated during the load, unless it is out of proportion.
-        let most = job.io_size.unwrap_or(0).max(place.bytes) / job.block[WRITE].least().max(1);
+    fn new(job: &Job, number: u32, place: Place, stream: Streams) -> Worker {
         Worker {
-            tally: Tally::new(job, place.bytes),
+            tally: Tally::new(job, place.total()),
             pace: Pace::default(),
-            stream,
             number,
             place,
             phase: Phase::Make,
             jobs_ns: None,
             measured: false,
             stopped: false,
+            last: WRITE,
             wrote: false,
             unsynced: false,
             held: None,
             sleeps: None,
             full: false,
-            written: Vec::with_capacity(if verifies(job) { most.min(1 << 24) as usize } else { 0 }),
+            written: Written::new(job, &place, stream.has_map()),
+            member: None,
+            stream,
             job: job.clone(),
         }
     }
@@ -117,6 +127,7 @@ impl Worker {
     /// Returns the next step.
     pub fn next(&mut self, moment: Moment) -> Step {
         let size = self.place.file;
+        self.stopped |= self.member.as_mut().is_some_and(|member| member.is_over(moment));
         match self.phase {
             Phase::Make if self.place.owner != self.number => {
                 self.phase = Phase::Gather(self.job.stage);
@@ -160,6 +171,7 @@ impl Worker {
                 self.phase = Phase::Gather(left - 1);
                 Step::Gather
             }
+            Phase::Begin if self.stopped => Step::Done,
             Phase::Begin => {
                 let begin_ns = self.jobs_ns.unwrap_or(moment.now_ns).saturating_add(self.job.delay_ns);
                 if moment.now_ns < begin_ns {
@@ -170,7 +182,7 @@ impl Worker {
                 self.load(moment)
             }
             Phase::Load => self.load(moment),
-            Phase::Verify(done) => self.verify(done, moment),
+            Phase::Verify => self.verify(moment),
             Phase::Drain | Phase::Synced | Phase::Cold => self.pass_over(moment),
             Phase::Ended => Step::Done,
         }
@@ -194,6 +206,9 @@ impl Worker {
         if self.is_late(moment.now_ns) || self.tally.is_over(&self.job, self.stream.has_map()) {
             self.phase = Phase::Drain;
             return self.pass_over(moment);
+        }
+        if let Some((offset, size)) = self.written.pop_due(moment.outstanding, self.last == READ) {
+            return self.read_again(offset, size);
         }
         if let Some(op) = self.sync_due() {
             self.wrote = false;
@@ -223,15 +238,20 @@ impl Worker {
 
     /// Waits for what is in flight, if the worker has to before it looks for the next request.
     fn waits(&mut self, moment: Moment) -> Option<Step> {
-        if let Some(ns) = self.sleeps {
+        if let (Some(ns), false) = (self.sleeps, self.stopped) {
             if moment.outstanding > 0 {
                 return Some(Step::Await);
             }
             (self.sleeps, self.full, self.pace.completed) = (None, false, self.tally.requests);
-            let until_ns = self.until(moment.now_ns.saturating_add(ns));
-            return Some(Step::Until(until_ns.max(moment.now_ns)));
+            let until_ns = self.until(moment.now_ns.saturating_add(ns)).max(moment.now_ns);
+            if self.member.is_some() && until_ns > moment.now_ns + NAP_NS {
+                self.sleeps = Some(until_ns - moment.now_ns - NAP_NS);
+                return Some(Step::Until(moment.now_ns + NAP_NS));
+            }
+            return Some(Step::Until(until_ns));
         }
-        if moment.outstanding >= depth(&self.job) {
+        let refills = self.full && moment.outstanding > self.job.refill;
+        if refills || moment.outstanding >= depth(&self.job) {
             self.full = true;
             return Some(Step::Await);
         }
@@ -246,6 +266,9 @@ impl Worker {
         self.measured = true;
         self.pace.begin(now_ns);
         self.tally.measure();
+        if let Some(member) = &self.member {
+            member.begins(now_ns);
+        }
         Step::Begin
     }
 
@@ -274,10 +297,11 @@ impl Worker {
 
     fn request(&mut self, way: usize, offset: u64, size: u64) -> Step {
         self.tally.request(way, size);
+        self.count(size);
         self.pace.request(&self.job, way, size, &mut self.stream);
-        self.wrote = way == WRITE;
-        if way == WRITE && verifies(&self.job) {
-            self.written.push((offset, size));
+        (self.last, self.wrote) = (way, way == WRITE);
+        if way == WRITE {
+            self.written.push(offset, size);
         }
         let (file, direct) = (0, self.job.direct);
         let through = self.job.sync != Sync::None;
@@ -289,6 +313,13 @@ impl Worker {
             _ => return Step::Do(FileOp::Trim { file, offset, size }),
         };
         if direct { Step::Start(op) } else { Step::Do(op) }
+    }
+
+    /// Counts a request for the figures of its group.
+    fn count(&mut self, size: u64) {
+        if let Some(member) = &mut self.member {
+            member.request(size);
+        }
     }
 
     /// Does what follows a pass, when its requests have ended.
@@ -309,45 +340,31 @@ impl Worker {
             Phase::Synced if self.written.is_empty() || self.stopped => self.next_pass(moment),
             Phase::Synced => {
                 self.phase = Phase::Cold;
-                self.sort_written();
                 Step::Do(FileOp::Fsync(0))
             }
             _ => {
-                self.phase = Phase::Verify(0);
+                self.phase = Phase::Verify;
                 Step::Do(FileOp::Forget(0))
             }
         }
     }
 
-    /// Puts what the pass has written into the order in which fio verifies it: that of the writes or, where a block may
-    /// have been written twice, by address and each place once, as it was written last.
-    fn sort_written(&mut self) {
-        let once = self.job.pattern == Pattern::Sequential || self.stream.has_map();
-        if once && self.job.stride == 0 && self.job.group.count() <= 1 {
-            return;
-        }
-        let mut places: BTreeMap<u64, u64> = BTreeMap::new();
-        for &(offset, size) in &self.written {
-            while let Some((&at, _)) =
-                places.range(..offset + size).next_back().filter(|&(&at, &size)| at + size > offset)
-            {
-                places.remove(&at);
-            }
-            places.insert(offset, size);
-        }
-        self.written.clear();
-        self.written.extend(places);
-    }
-
     /// Reads what the pass has written.
-    fn verify(&mut self, done: usize, moment: Moment) -> Step {
-        let next = if self.is_late(moment.now_ns) { None } else { self.written.get(done).copied() };
-        if moment.outstanding > 0 && (next.is_none() || moment.outstanding >= depth(&self.job)) {
+    fn verify(&mut self, moment: Moment) -> Step {
+        if moment.outstanding >= depth(&self.job) {
             return Step::Await;
         }
-        let Some((offset, size)) = next else { return self.next_pass(moment) };
-        self.phase = Phase::Verify(done + 1);
+        let next = if self.is_late(moment.now_ns) { None } else { self.written.pop() };
+        match next {
+            Some((offset, size)) => self.read_again(offset, size),
+            None if moment.outstanding > 0 => Step::Await,
+            None => self.next_pass(moment),
+        }
+    }
+
+    fn read_again(&mut self, offset: u64, size: u64) -> Step {
         self.tally.extra(size);
+        self.count(size);
         let op = FileOp::Read { file: 0, offset, size };
         if self.job.direct { Step::Start(op) } else { Step::Do(op) }
     }
@@ -361,6 +378,9 @@ impl Worker {
                 return self.measure(moment.now_ns);
             }
             self.phase = Phase::Ended;
+            if let Some(member) = &self.member {
+                member.ends(self.job.exits);
+            }
             return Step::End;
         }
         self.stream.begin();
@@ -373,13 +393,4 @@ impl Worker {
 /// Returns the number of requests of a worker that may be in flight.
 fn depth(job: &Job) -> u32 {
     if job.engine == Engine::Waits { 1 } else { job.iodepth }
-}
-
-fn writes(job: &Job) -> bool {
-    matches!(job.mix, Mix::Writes | Mix::Mixed(_) | Mix::TrimWrites)
-}
-
-/// Whether the job reads what it has written; one whose only pass ends with its time never comes to it.
-fn verifies(job: &Job) -> bool {
-    job.verify && writes(job) && !(job.time_based && job.engine == Engine::Waits)
 }

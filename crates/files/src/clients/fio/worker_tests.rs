@@ -166,6 +166,82 @@ fn writes_are_verified() {
     assert_eq!(mixed[1].split(' ').count(), mixed[0].matches('w').count());
 }
 
+/// Some of what was written is read before the rest is written, as in fio 3.33 to 3.41, and what is left when the pass
+/// is over.
+#[test]
+fn writes_are_verified_early() {
+    let of = |more: &str| ops(&format!("rw=write\nsize=36k\nverify=crc32c\n{more}")).join(" ");
+    assert_eq!(
+        of("verify_backlog=3\n"),
+        "w0 w4 w8 r0 r4 r8 w12 w16 w20 r12 r16 r20 w24 w28 w32 sync r24 r28 r32"
+    );
+    assert_eq!(
+        of("verify_backlog=3\nverify_backlog_batch=1\n"),
+        "w0 w4 w8 r0 w12 r4 w16 r8 w20 r12 w24 r16 w28 r20 w32 sync r24 r28 r32"
+    );
+    assert_eq!(
+        of("verify_backlog=3\nverify_backlog_batch=5\n"),
+        "w0 w4 w8 r0 r4 r8 w12 r12 w16 r16 w20 w24 w28 r20 r24 r28 w32 sync r32"
+    );
+    // By address, where a block may come again: those written twice count once.
+    let again = ops("rw=randwrite\nsize=48k\nnorandommap\nverify=crc32c\nverify_backlog=3\n");
+    let reads: Vec<&String> = again.iter().filter(|op| op.starts_with('r')).collect();
+    assert!(reads.len() < 12 && again.iter().position(|op| op.starts_with('r')).unwrap() >= 3, "{again:?}");
+    // What is in flight is not read.
+    let steps = play("rw=write\nsize=48k\niodepth=4\nverify=crc32c\nverify_backlog=3\n");
+    assert_eq!(listed(&steps)[..5].join(" "), "w0 w4 w8 w12 r0");
+}
+
+/// At full depth a job waits for a number of requests before it issues further ones: as `fio --debug=io` (3.33) says.
+#[test]
+fn a_full_queue_is_filled_again() {
+    let bursts = |more: &str| {
+        let options = format!("rw=read\nsize=128k\niodepth=8\n{more}");
+        let requests = requests(&play_on(true, &options, Engine::Queues, |_| ()));
+        requests.chunk_by(|one, two| one.0 == two.0).map(|burst| burst.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(bursts("")[..3], [8, 1, 1]);
+    assert_eq!(bursts("iodepth_low=2\n"), [8, 6, 6, 6, 6]);
+    assert_eq!(bursts("iodepth_batch_complete_min=4\n"), [8, 4, 4, 4, 4, 4, 4]);
+    assert_eq!(bursts("iodepth_low=3\niodepth_batch_complete_min=3\n"), [8, 6, 6, 6, 6]);
+}
+
+/// The files of a worker take turns: as fio 3.33 to 3.41 do.
+#[test]
+fn files_take_turns() {
+    let of = |more: &str| ops(&format!("rw=write\nsize=48k\nnrfiles=3\n{more}")).join(" ");
+    assert_eq!(of(""), "w0 w16 w32 w4 w20 w36 w8 w24 w40 w12 w28 w44");
+    assert_eq!(of("file_service_type=roundrobin:2\n"), "w0 w4 w16 w20 w32 w36 w8 w12 w24 w28 w40 w44");
+    let whole = "w0 w4 w8 w12 w16 w20 w24 w28 w32 w36 w40 w44";
+    assert_eq!(of("file_service_type=sequential\n"), whole);
+    assert_eq!(of("openfiles=1\n"), whole);
+    assert_eq!(of("openfiles=2\n"), "w0 w16 w4 w20 w8 w24 w12 w28 w32 w36 w40 w44");
+    assert_eq!(of("io_size=20k\nloops=2\n"), "w0 w16 w32 w4 w20 w36 w8 w24 w40 w12");
+    let random = ops("rw=randwrite\nsize=48k\nnrfiles=3\nfile_service_type=random\nloops=2\n");
+    for pass in random.chunks(12) {
+        let mut places = pass.to_vec();
+        places.sort_unstable_by_key(|op| op[1..].parse::<u64>().unwrap());
+        assert_eq!(places.join(" "), whole, "each block once");
+    }
+}
+
+#[test]
+fn a_steady_load_ends() {
+    let of = |more: &str| {
+        let job = "rw=read\nsize=1m\ntime_based\nruntime=20s\nrate_iops=100\n";
+        let (_, requests, begin_us, end_us) = measured(&play(&format!("{job}{more}")));
+        (requests, begin_us / 1000, end_us / 1000)
+    };
+    assert_eq!(of("ss=iops:5%\nss_dur=3\n"), (301, 0, 3000));
+    assert_eq!(of("ss_dur=3\n"), (301, 0, 3000), "a slope of nothing");
+    assert_eq!(of("ss=bw:4k\nss_dur=3\nss_ramp=2\n"), (601, 0, 6000));
+    assert_eq!(of("ss=bw_slope:4k\nss_dur=3\nramp_time=2\n"), (301, 2000, 5000), "the ramp does not count");
+    assert_eq!(of("ss=iops:5%\nss_dur=6\nss_interval=2\n"), (601, 0, 6000));
+    assert_eq!(of("ss=iops:0\nss_dur=3\n"), (2000, 0, 20_000), "below nothing there is nothing");
+    // A pause is no end: seconds without requests count.
+    assert_eq!(of("ss=iops:10%\nss_dur=3\nthinktime=4s\nthinktime_blocks=150\n").2, 20_000);
+}
+
 #[test]
 fn a_number_of_requests() {
     let count = |number, options: &str| {
