@@ -154,7 +154,8 @@ const OPTIONS: &str = "rw rw_sequencer bs bsrange bssplit blockalign iodepth ioe
 const VALUES: &str = "0 1 3 7 512 1k 4k 8k,4k ,8k 8k, 4k,8k,64k 12k 64k 1m 1t 4KiB 0x1000 1000 4611686018427387903 1% \
     50% 100% read write trim randread randwrite randread:8 write:4k read:-8k rw randrw trimwrite randtrimwrite strided \
     none dsync crc32c identical issue poisson libaio io_uring psync zipf:1.1 pareto:0.2 normal:20:0.5 \
-    zoned:60/10:40/90 zoned:60/10:40/ zoned_abs:50/64k:50/1m 4k/60:16k/40 1k/:2k/,4k 4k-16k 1us 20ms 1h x:y all sequential random:2 iops:5% bw_slope:1k x -1 4k/ : ,";
+    zoned:60/10:40/90 zoned:60/10:40/ zoned_abs:50/64k:50/1m 4k/60:16k/40 1k/:2k/,4k 4k-16k 1us 20ms 1h x -1 4k/ : , \
+    x:y all sequential random:2 iops:5% bw_slope:1k";
 
 /// Makes lines of a job file, of which many are refused.
 fn line() -> impl Strategy<Value = String> {

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ftlab.calibration.logs import FALL, Level, Log, UnusableError, read_log
+from ftlab.calibration.logs import FALL, Level, Log, UnusableError, read_logs
 from ftlab.calibration.row import FULL, STEADY, Before, Row, Tell
 
 OPTION = "write_bw_log"
@@ -29,7 +29,8 @@ def logged(row: Row, options: Mapping[str, str], tell: Tell) -> list[Row]:
     none that tells.
 
     A log of sequential writes falls from one level to the next as the write buffer and the SLC cache fill up;
-    one of random writes that is level at its end may be steady, which `settled` judges.
+    one of random writes that is level at its end may be steady, which `settled` judges. The logs of several
+    workers are added up.
 
     Raises:
         UserError: the log is not fio's.
@@ -39,12 +40,12 @@ def logged(row: Row, options: Mapping[str, str], tell: Tell) -> list[Row]:
         return [row]
     folder, stem = Path(row.file).parent, Path(name).name
     files = sorted(each for each in folder.glob("*.log") if _is_of(each.name, stem))
-    if len(files) != 1:
+    if len(files) not in {1, row.jobs}:
         found = f"{len(files)} files are" if files else "no file is"
         tell(f"{row.place}: {found} {folder / stem}_bw.1.log: the mean of the whole job is taken")
         return [row]
     try:
-        log = read_log(files[0], _window_s(options))
+        log = read_logs(files, _window_s(options))
     except UnusableError as reason:
         tell(f"{files[0]}: {reason}; the mean of the whole job is taken")
         return [row]

@@ -11,6 +11,7 @@ request alone.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -156,6 +157,29 @@ def read_log(path: Path, window_s: float | None = None) -> Log:
         raise UnusableError("holds no write")
     gaps = np.diff(np.array(times if len(times) > 1 else [0.0, *times]))
     return Log(str(path), window_s or float(np.median(gaps)), tuple(times), tuple(rates))
+
+
+def read_logs(paths: Sequence[Path], window_s: float | None = None) -> Log:
+    """Reads the logs of a job's workers, of which fio writes one each, and adds them up.
+
+    Raises:
+        UserError: a log cannot be read, or a line is not fio's; the text names file and line.
+        UnusableError: the lines of a log are not windows of one worker, or the logs' windows differ.
+    """
+    first, *others = (read_log(path, window_s) for path in paths)
+    if not others:
+        return first
+    window, origin = first.window_s, min(first.times_s[0], *(log.times_s[0] for log in others))
+    rates: Counter[int] = Counter()
+    for log in (first, *others):
+        if abs(log.window_s - window) > window / 4:
+            raise UnusableError(f"has windows of {window:g} s, and {log.file} of {log.window_s:g}")
+        for time_s, rate in zip(log.times_s, log.rates, strict=True):
+            # Lines of one window are some milliseconds apart.
+            rates[round((time_s - origin) / window)] += round(rate)
+    ends = sorted(rates)
+    times = tuple(origin + end * window for end in ends)
+    return Log(first.file, window, times, tuple(float(rates[end]) for end in ends))
 
 
 def _fields(line: str, where: str) -> tuple[float, float, int]:
