@@ -72,6 +72,9 @@ CAUSES = {
 }
 """Colours of the causes of flash operations: none of them is a policy's, as both are on the same pages."""
 
+REST = {"other tenants": "#c3c8d0", "the device's own": "#4d5560"}
+"""Colours of the flash's time beside that of tenants that are shown."""
+
 PARTS = {"wait": "#c3b1ea", "access": "#7a5fc4"}
 """Colours of the two parts of a latency, which no policy and no cause has."""
 
@@ -163,10 +166,12 @@ def for_page() -> dict[str, object]:
     """Returns the whole palette, for the script of a page."""
     return {
         "colours": COLOURS,
+        "others": OTHERS,
         "dashes": DASHES,
         "shapes": SHAPES,
         "causes": CAUSES,
         "parts": PARTS,
+        "rest": REST,
         "merges": MERGES,
     }
 

@@ -29,6 +29,7 @@ SECTIONS = (
         "tenants",
         "tenant-shares",
         "time",
+        "throughput",
         "waf",
         "waf-time",
         "merges",

@@ -44,7 +44,17 @@ def test_no_other_script_runs(browser: Any, runs: Runs, tmp_path: Path) -> None:
 def test_every_section_is_drawn(browser: Any, report: Path, runs: Runs) -> None:
     page = Page(browser, report)
     drawn = {name: page.marks(name) for name in SECTIONS}
-    for name in ("overview", "distribution", "parts", "time", "waf", "waf-time", "misses", "flash"):
+    for name in (
+        "overview",
+        "distribution",
+        "parts",
+        "time",
+        "throughput",
+        "waf",
+        "waf-time",
+        "misses",
+        "flash",
+    ):
         assert drawn[name].count("<path") > 3, name
     # Each policy is a panel of the same chart.
     assert drawn["waf-time"].count("<svg") == 1
@@ -55,20 +65,18 @@ def test_every_section_is_drawn(browser: Any, report: Path, runs: Runs) -> None:
     assert sorted(name for title in titles for name in title.split(", ")) == ["map+", "noop"]
     # The chart's numbers are those of the results.
     means = [result["latency"]["all"]["mean_ns"] for _, result in runs]
-    unit = 1e6 if max(means) >= 1e7 else 1e3
+    # One unit for all times of latencies.
+    unit = 1e6 if max(means) >= 1e6 else 1e3
     texts = page.texts("#overview .role-mark.layer_1_marks text")
     assert sorted(texts) == sorted(shown(mean / unit) for mean in means)
     ninety_ninth = [result["latency"]["all"]["percentile_ns"]["99.000000"] for result in small]
     row = page.texts("#percentiles tbody tr:nth-child(13) > *")
     assert row[0] == "99th" and [float(cell.replace(",", "")) for cell in row[1:]] == pytest.approx(
-        [
-            value / (1e6 if max(r["latency"]["all"]["max_ns"] for r in small) >= 1e7 else 1e3)
-            for value in ninety_ninth
-        ],
+        [value / unit for value in ninety_ninth],
         rel=1e-3,
     )
-    keys = page.texts("#settings tbody th")
-    assert "ftl.cache_policy" in keys and len(keys) == len(payload(runs)["settings"]["keys"])
+    keys, settings = page.texts("#settings tbody th"), payload(runs)["settings"]
+    assert "ftl.cache_policy" in keys and len(keys) == len(settings["keys"]) - len(settings["unread"])
     page.close()
 
 
@@ -181,7 +189,16 @@ def test_settings_are_found(browser: Any, report: Path) -> None:
     page.tab.fill("#find", "mapping_cache")
     page.wait()
     assert page.texts("#settings tbody tr") == ["ftl.mapping_cache1KiB1KiB"]
+    # What no run read is folded away, unless it is looked for.
+    page.tab.fill("#find", "log_blocks")
+    page.wait()
+    assert page.texts("#settings tbody th") == ["ftl.log_blocks"]
     page.tab.fill("#find", "")
+    page.wait()
+    assert "ftl.log_blocks" not in page.texts("#settings tbody th")
+    page.tab.check("#unread")
+    page.wait()
+    assert "ftl.log_blocks" in page.texts("#settings tbody th")
     page.tab.check("#differing")
     page.wait()
     assert (
@@ -426,6 +443,62 @@ def test_amplification_over_time_is_that_of_the_series(browser: Any, report: Pat
             assert written == sum(result["series"]["host_pages"])
             assert pages / written == pytest.approx(result["waf"]["total"], rel=0.02)
     assert spec["layer"][0]["encoding"]["y"]["scale"] == {"zero": False}
+    page.close()
+
+
+def test_throughput_over_time_is_that_of_the_series(browser: Any, report: Path, runs: Runs) -> None:
+    page = Page(browser, report)
+    for rate in ("requests", "written"):
+        page.choose("#rate", rate)
+        (spec,) = page.tab.evaluate("window.ftlabCharts.get('throughput').map(one => one.spec)")
+        for labels, result in runs:
+            if labels["ftl.mapping_cache"] == "1KiB":
+                rows = [row for row in spec["data"]["values"] if row["policy"] == labels["host.scheduler"]]
+                series = result["series"]
+                # Intervals in which nothing completed are there too.
+                covered = series["width_ns"] * len(series["host_pages"]) / 1e9
+                assert sum(row["seconds"] for row in rows) == pytest.approx(covered)
+                done = sum(row["value"] * row["seconds"] for row in rows)
+                whole = sum(map(sum, series["requests"].values()))
+                if rate == "written":
+                    whole = sum(series["host_pages"]) * 4096 / 1e6
+                assert done == pytest.approx(whole)
+    page.close()
+
+
+def test_a_single_run_has_no_chart_of_one_bar(browser: Any, runs: Runs, tmp_path: Path) -> None:
+    """Regression: overview, parts, causes and merges of a run were each a single bar."""
+    html.write_report(tmp_path / "x.html", title="x", runs=runs[:1], notes=["a is b"])
+    page = Page(browser, tmp_path / "x.html")
+    assert not page.tab.is_visible("#overview") and not page.tab.is_visible("#metric")
+    assert page.texts("#contents a")[0] == "Wait and access"
+    bars = page.texts("#parts .role-axis-label text")
+    assert {"reads", "writes", "reads and writes"} <= set(bars)
+    for section in ("flash", "waf"):
+        charts = page.tab.evaluate(f"window.ftlabCharts.get('{section}').map(one => one.spec)")
+        assert all(len(spec["data"]["values"]) > 1 for spec in charts)
+    # Notes come behind the charts; the head leads to them.
+    assert page.texts("#to-notes") == ["1 note on these figures"] and page.texts("#notes p") == ["A is b."]
+    page.tab.click("#to-notes")
+    assert page.tab.evaluate("document.activeElement.id") == "notes"
+    page.close()
+
+
+def test_equal_best_values_are_all_bold(browser: Any, runs: Runs, tmp_path: Path) -> None:
+    """Regression: of values that look the same only one was bold."""
+    twins = [({"x": name}, runs[at][1]) for name, at in (("a", 0), ("b", 0), ("c", 2))]
+    html.write_report(tmp_path / "x.html", title="x", runs=twins)
+    page = Page(browser, tmp_path / "x.html")
+    page.tab.wait_for_selector("#percentiles td.best")
+    found = page.tab.eval_on_selector_all(
+        "#percentiles tbody tr, #figures tbody tr",
+        "all => all.map(tr => [...tr.querySelectorAll('td')].map(td => [td.textContent, !!td.className]))",
+    )
+    assert any(sum(bold for _, bold in row) == 2 for row in found)
+    for row in found:
+        marked = {text for text, bold in row if bold}
+        assert all(bold == (text in marked) for text, bold in row) and len(marked) <= 1
+        assert len(marked) == 0 or len({text for text, _ in row}) > 1
     page.close()
 
 

@@ -79,7 +79,15 @@ def test_each_tenant_has_a_colour(
     if scheme == "dark":
         page.tab.click("#theme")
         page.tab.wait_for_function("document.documentElement.dataset.drawn > 1")
-    colours = [palette.colour(place, scheme) for place in range(len(NAMES))]
+    colours = list(palette.OTHERS[scheme][: len(NAMES)])
+    # Regression: a tenant had the colour of a policy on the same page.
+    assert set(colours).isdisjoint(palette.COLOURS[scheme])
+    # The page opens with the tenants, with a figure of each; slowdowns are there, for each also ran alone.
+    assert page.texts("#contents a")[:2] == ["Latency by tenant", "Flash time by tenant"]
+    rows = page.texts("#tenants tbody th")
+    assert [row.partition(" of ")[0] for row in rows] == [
+        *("mean latency", "99th percentile", "IOPS", "slowdown")
+    ] * len(NAMES)
     for section in ("tenants", "tenant-shares"):
         assert page.texts(f"#{section} .legend span")[:3] == list(NAMES)
     lines = "all => all.map(one => one.getAttribute('stroke'))"

@@ -3,7 +3,8 @@
 // A bar for each run in each case.
 function overview(view) {
   const { runs, width } = view;
-  const metric = metricOf(view.metric, runs, view.op);
+  if (DATA.results.length === 1) return { missing: "" }; // A single bar says no more than a row of the table.
+  const metric = metricOf(view.metric, runs, view.op, view.time);
   const values = runs.map((run, at) => ({
     case: view.caseOf(run), policy: view.policyOf(run), value: metric.values[at], text: number(metric.values[at]),
   }));
@@ -65,7 +66,7 @@ function cumulative(run, part, op) {
 function distribution(view) {
   const { curved: chosen, op, part, curve, width } = view;
   const curves = chosen.map((run) => cumulative(run, part, op));
-  const unit = timeUnit(chosen.map((run) => run[part][op].max_ns));
+  const unit = view.time;
   const least = 1e3; // A logarithmic axis has no zero: requests that did not wait are drawn at 1 us.
   const values = [];
   chosen.forEach((run, at) => {
@@ -105,19 +106,42 @@ function distribution(view) {
 
 function percentiles(view) {
   const { chosen, op, part } = view;
-  const unit = timeUnit(chosen.map((run) => run[part][op].max_ns));
-  const rows = PERCENTILES.map((p) => [`${Number(p)}th`, -1, chosen.map((run) => run[part][op].percentile_ns[p] ?? null)]);
+  const unit = view.time;
+  const rows = PERCENTILES.map((p) => [ordinal(p), -1, chosen.map((run) => run[part][op].percentile_ns[p] ?? null)]);
   rows.push(["max", -1, chosen.map(latencyMax(part, op))]);
   const table = rows.map(([name, better, values]) => ({ name, better, values: values.map((v) => (v === null ? null : v / unit.ns)) }));
   return { table, corner: `${part} (${unit.name})` };
 }
 const latencyMax = (part, op) => (run) => (run[part][op].count ? run[part][op].max_ns : null);
 
+// The parts of a single run: a bar for each, or a sentence if there is only one.
+function apart(view, rows, colours, what, unit) {
+  const own = rows.map((row) => ({ ...row, kind: row.kind.replace("_", " "), colour: colours[row.kind], text: number(row.value) }));
+  if (own.length === 1) return { node: h("p", {}, `${titled(what, unit)}: ${own[0].text}, all of it ${own[0].kind}.`) };
+  const kinds = own.map((row) => row.kind);
+  const y = { field: "kind", type: "nominal", sort: kinds, title: "part", axis: names(view.width) };
+  const most = Math.max(...own.map((row) => row.value));
+  const x = {
+    field: "value", type: "quantitative", title: broken(titled(what, unit), view.width),
+    scale: { domain: [0, most * 1.14], nice: false }, axis: { tickCount: Math.max(3, view.width / 110) },
+  };
+  return {
+    spec: fit(view.width, Math.max(own.length * 24, 80) + 46, {
+      description: what, data: { values: own },
+      layer: [
+        { mark: { type: "bar", size: 18 }, encoding: { y, x, color: { field: "colour", type: "nominal", scale: null }, tooltip: [{ field: "kind", title: "part" }, { field: "text", title: titled(what, unit) }] } },
+        { mark: { type: "text", align: "left", dx: 4 }, encoding: { y, x: { field: "value", type: "quantitative" }, text: { field: "text" } } },
+      ],
+    }),
+  };
+}
+
 // Stacked bars, one for each run.
 function stack(view, rows, colours, what, unit, totals = []) {
   const { width } = view;
   if (!rows.some((row) => row.value > 0)) return null;
   const present = Object.keys(colours).filter((name) => rows.some((row) => row.kind === name && row.value > 0));
+  if (view.policies.length === 1) return apart(view, present.map((name) => rows.find((row) => row.kind === name)), colours, what, unit);
   const values = rows.filter((row) => present.includes(row.kind)).map((row) => ({ ...row, order: present.indexOf(row.kind), text: number(row.value) }));
   const y = { field: "policy", type: "nominal", sort: view.policies, title: view.colour, axis: names(width) };
   return {
@@ -142,11 +166,24 @@ function stack(view, rows, colours, what, unit, totals = []) {
 
 function parts(view) {
   const { chosen, op } = view;
-  const unit = timeUnit(chosen.map((run) => run.latency[op].mean_ns));
+  if (view.policies.length === 1) return partsByOperation(view);
+  const unit = view.time;
   const rows = chosen.flatMap((run) => Object.keys(PARTS).map((part) => ({
     policy: view.policyOf(run), kind: part, value: run[part][op].mean_ns / unit.ns,
   })));
   return stack(view, rows, PARTS, "mean latency", unit.name) || { missing: "no request of this operation" };
+}
+
+// A bar for each operation of the only run.
+const OPERATIONS = { read: "reads", write: "writes", all: "reads and writes" };
+function partsByOperation(view) {
+  const ops = Object.keys(OPERATIONS).filter((op) => view.chosen[0].latency[op].count);
+  const rows = ops.flatMap((op) => Object.keys(PARTS).map((part) => ({
+    policy: OPERATIONS[op], kind: part, value: view.chosen[0][part][op].mean_ns / view.time.ns,
+  })));
+  const among = { ...view, colour: "operation", policies: ops.map((op) => OPERATIONS[op]) };
+  if (ops.length === 2) [among.policies, ops.length] = [among.policies.slice(0, 1), 1]; // "all" repeats the only one.
+  return stack(among, rows.filter((row) => among.policies.includes(row.policy)), PARTS, "mean latency", view.time.name) || { missing: "no request of this operation" };
 }
 
 // Groups runs whose curves differ nowhere by more than `most`; each group is drawn as its first curve.
@@ -181,6 +218,30 @@ const timeAxis = (width) => ({
 });
 const NO_SERIES = "not measured: run with --html, or set results.series";
 
+// Curves over time: in one chart or, where more than two would hide each other, a panel for each run.
+function curvesOverTime(view, having, values, title, what, more) {
+  const most = Math.max(...values.map((row) => row.value));
+  const encoding = (width) => ({
+    x: timeAxis(width), y: { field: "value", type: "quantitative", title, scale: { domain: [0, most || 1] } },
+    tooltip: [{ field: "policy", title: view.colour }, { field: "time", title: "time (s)", format: ".4~g" }, { field: "text", title }, ...more],
+  });
+  const description = `${what} over time by ${view.colour}`;
+  if (having.length <= 2) {
+    const spec = fit(view.width, 260, { description, ...lines(view, values, encoding(view.width), { strokeWidth: 1.5 }) });
+    return { key: having.map(view.policyOf), spec };
+  }
+  const panels = having.map((run) => {
+    const name = view.policyOf(run);
+    const own = values.filter((row) => row.policy === name);
+    return { name, spec: (width) => fit(width, 170, {
+      description: `${description}: ${name}`, data: { values: own }, mark: { type: "line", strokeWidth: 1.5, clip: true },
+      encoding: { ...encoding(width), color: view.colours() },
+    }) };
+  });
+  return { panels };
+}
+const middle = (series, from, to) => (((from + to) / 2) * series.width_ns) / 1e9;
+
 function overTime(view) {
   const { curved, op } = view;
   const having = curved.filter((run) => run.series);
@@ -196,34 +257,34 @@ function overTime(view) {
           ns += series.requests[one][at] * (series.latency_mean_ns[one][at] || 0);
         }
       }
-      return { policy: view.policyOf(run), time: (((from + to) / 2) * series.width_ns) / 1e9, ns: count ? ns / count : null, count };
+      return { policy: view.policyOf(run), time: middle(series, from, to), ns: count ? ns / count : null, count };
     });
   }).filter((row) => row.count);
   if (!rows.length) return { missing: "no request of this operation" };
-  const unit = timeUnit(rows.map((row) => row.ns));
+  const unit = view.time;
   const values = rows.map((row) => ({ ...row, value: row.ns / unit.ns, text: number(row.ns / unit.ns) }));
-  const most = Math.max(...values.map((row) => row.value));
-  // Curves of more than two runs would hide each other.
-  const apart = having.length > 2;
-  const title = `mean latency (${unit.name})`;
-  const encoding = (width) => ({
-    x: timeAxis(width), y: { field: "value", type: "quantitative", title, scale: { domain: [0, most] } },
-    tooltip: [{ field: "policy", title: view.colour }, { field: "time", title: "time (s)", format: ".4~g" }, { field: "text", title }, { field: "count", title: "requests" }],
+  return curvesOverTime(view, having, values, `mean latency (${unit.name})`, "Mean latency", [{ field: "count", title: "requests" }]);
+}
+
+// Intervals in which nothing completed are drawn: they are what a stall looks like.
+function throughput(view) {
+  const having = view.curved.filter((run) => run.series);
+  if (!having.length) return { missing: NO_SERIES };
+  const ops = view.op === "all" ? ["read", "write"] : [view.op];
+  const bytes = view.rate === "written";
+  const values = having.flatMap((run) => {
+    const { series } = run;
+    const page = bytesOf(view.setting(run, "ftl.logical_page")) || bytesOf(view.setting(run, "flash.page"));
+    return intervals(series, 256).map(([from, to]) => {
+      const seconds = ((to - from) * series.width_ns) / 1e9;
+      const of = (counts) => sum(counts.slice(from, to));
+      const done = bytes ? (of(series.host_pages) * page) / 1e6 : sum(ops.map((one) => of(series.requests[one])));
+      return { policy: view.policyOf(run), time: middle(series, from, to), seconds, value: done / seconds, text: number(done / seconds) };
+    });
   });
-  const description = `Mean latency over time by ${view.colour}`;
-  if (!apart) {
-    const spec = fit(view.width, 260, { description, ...lines(view, values, encoding(view.width), { strokeWidth: 1.5 }) });
-    return { key: having.map(view.policyOf), spec };
-  }
-  const panels = having.map((run) => {
-    const name = view.policyOf(run);
-    const own = values.filter((row) => row.policy === name);
-    return { name, spec: (width) => fit(width, 170, {
-      description: `${description}: ${name}`, data: { values: own }, mark: { type: "line", strokeWidth: 1.5, clip: true },
-      encoding: { ...encoding(width), color: view.colours() },
-    }) };
-  });
-  return { panels };
+  if (!values.some((row) => row.value)) return { missing: bytes ? "nothing was written" : "no request of this operation" };
+  const title = bytes ? "written by the host (MB/s)" : "requests a second (IOPS)";
+  return curvesOverTime(view, having, values, title, "Throughput", []);
 }
 
 // The page written for the host itself is left out: it would make up most of every bar and hide the differences.
@@ -238,8 +299,11 @@ function waf(view) {
     return { policy: view.policyOf(run), value: sum(own.map((row) => row.value)), text: `WAF ${number(run.waf.total)}` };
   });
   const most = Math.max(...totals.map((row) => row.value));
-  const chart = stack(view, rows, CAUSES, "pages programmed for other causes, per page written", "", totals);
+  const single = view.policies.length === 1;
+  const what = "pages programmed for other causes, per page written";
+  const chart = stack(view, rows, CAUSES, single ? `${what}, WAF ${number(having[0]?.waf.total)}` : what, "", totals);
   if (!chart) return { missing: "nothing was programmed but what the host wrote" };
+  if (single) return chart;
   // The axis leaves room for the text next to the bars.
   chart.spec.layer[0].encoding.x.scale = { domain: [0, most * (1 + 90 / (view.width * 0.7))], nice: false };
   return chart;
@@ -388,7 +452,7 @@ function wear(view) {
 
 // The table of figures: all rows have the same unit of time; rows without values are left out.
 function figures(view) {
-  const unit = timeUnit(view.chosen.map((run) => run.latency[view.op].mean_ns));
+  const unit = view.time;
   const rows = Object.keys(METRICS).map((name) => {
     const metric = metricOf(name, view.chosen, view.op, unit);
     return { name: titled(metric.label, metric.unit.name), better: metric.better, values: metric.values };

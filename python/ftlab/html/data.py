@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ftlab import palette
+from ftlab._core import UserError
+from ftlab.configs import load
 from ftlab.results.histogram import lower
 from ftlab.results.notes import notes_on
 
@@ -34,6 +36,9 @@ _SUMMARY = ("count", "mean_ns", "stddev_ns", "min_ns", "max_ns", "percentile_ns"
 
 _MOST_TENANTS = 12
 """The maximum number of tenants that a page shows of a result: as many as there are colours."""
+
+MOST_CHECKED = 100
+"""The maximum number of results whose configurations are resolved again, to know what they read."""
 
 # For each level of detail: the maximum number of results for which it is used, the bins per power of two, and
 # the cells of an erase map.
@@ -72,9 +77,24 @@ def payload(runs: Sequence[tuple[RunLabels, Measured]]) -> dict[str, Any]:
         "palette": palette.for_page(),
         "tenants": palette.places("tenant", tenants),
         "studies": [_study(name, members) for name, members in _studies(runs, numbers).items()],
-        "settings": {"keys": keys, "common": common},
+        "settings": {"keys": keys, "common": common, "unread": _unread(results)},
         "results": shown,
     }
+
+
+def _unread(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns the keys that none of the runs has read; none if there are very many runs."""
+    if len(results) > MOST_CHECKED:
+        return []
+    try:
+        ignored = [
+            [note.partition(": ignored")[0] for note in load(result["config"]).notes() if ": ignored" in note]
+            for result in results
+        ]
+    except UserError:
+        # A configuration of another version, or one that names a class that is not here.
+        return []
+    return [key for key in ignored[0] if all(key in own for own in ignored)]
 
 
 def _identity(result: Mapping[str, Any]) -> str:
@@ -188,6 +208,7 @@ def _run(result: Mapping[str, Any], per_octave: int, cells: int) -> dict[str, An
                 "name": tenant["name"],
                 "share": tenant["flash"]["share"],
                 "slowdown": tenant.get("slowdown"),
+                "requests_per_s": tenant["requests_per_s"],
                 **_times(tenant, per_octave),
             }
             for tenant in _busiest(result["tenants"])

@@ -1,7 +1,7 @@
 // What all charts share: the theme, the axes, and lines with their markers.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
-const { causes: CAUSES, parts: PARTS, merges: MERGES } = DATA.palette;
+const { causes: CAUSES, parts: PARTS, merges: MERGES, rest: REST } = DATA.palette;
 
 function theme(dark) {
   const [text, soft, grid] = dark ? ["#e7eaee", "#a8b0ba", "#2c333b"] : ["#1b1f23", "#575f68", "#e6e8eb"];

@@ -9,6 +9,9 @@ const MERGE_FIELDS = { count: "merges", pages_copied: "pages copied", busy_ns: "
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 const total = (causes) => sum(Object.values(causes));
 
+// 1st, 5th, 99.9th
+const ordinal = (p) => `${Number(p)}${Number(p) === 1 ? "st" : "th"}`;
+
 // The unit of time in which the largest value has at least two digits.
 function timeUnit(values) {
   const most = Math.max(0, ...values.filter((v) => v !== null && v !== undefined));

@@ -12,7 +12,7 @@ let RUNS = [];
 let DIMENSIONS = new Map();
 const DEFAULTS = {
   metric: "mean", op: "all", part: "latency", curve: "ccdf", cause: "all", merge: "count", unit: "entries",
-  cell: "max", operations: "busy_ns",
+  cell: "max", operations: "busy_ns", rate: "requests",
 };
 const state = { ...DEFAULTS, colour: "", hidden: new Map(), at: new Map(), section: "", theme: "" };
 
@@ -92,14 +92,18 @@ function viewOf(section) {
     dashes: (of = here) => scale((value) => style(value).dash, of),
     shapes: (of = here) => scale((value) => style(value).shape, of),
     opacities: (of = here) => scale((value) => style(value).opacity, of),
+    // One unit for all latencies of the page: the largest in which the largest mean is at least 1.
+    time: timeUnit(RUNS.map((run) => run.latency.all.mean_ns * 10)),
     width: Math.max(240, section.querySelector(".chart").clientWidth),
   };
 }
 
-// A single run begins with where its time went, a comparison with the chosen metric of every run.
-const FIRST = DATA.results.length === 1 ? ["parts", "flash"] : [];
+// Tenants come first; then a single run begins with where its time went, a comparison with the chosen metric of every run.
+const FIRST = [
+  ...(Object.keys(DATA.tenants).length ? ["tenants", "tenant-shares"] : []), ...(DATA.results.length === 1 ? ["parts", "flash"] : []),
+];
 const ALL = {
-  overview, distribution, percentiles, parts, tenants, "tenant-shares": tenantShares, time: overTime, waf, "waf-time": wafOverTime, merges, misses, wear, flash,
+  overview, distribution, percentiles, parts, tenants, "tenant-shares": tenantShares, time: overTime, throughput, waf, "waf-time": wafOverTime, merges, misses, wear, flash,
   figures, settings,
 };
 const SECTIONS = Object.fromEntries([...FIRST, ...Object.keys(ALL)].map((id) => [id, ALL[id]]));
@@ -121,10 +125,11 @@ function tableOf({ table, corner }, view, label) {
     ...view.chosen.map((run) => h("th", { scope: "col" }, view.policyOf(run))));
   const body = table.map(({ name, better, values }) => {
     const known = values.filter((value) => value !== null);
-    const best = better && known.length > 1 && Math.min(...known) < Math.max(...known)
-      ? (better < 0 ? Math.min(...known) : Math.max(...known)) : undefined;
+    const best = better && known.length > 1 ? number(better < 0 ? Math.min(...known) : Math.max(...known)) : "";
+    // Values that look the same count as equal: all of them are the best, or none if all runs have it.
+    const marked = known.some((value) => number(value) !== best) ? best : "";
     return h("tr", {}, h("th", { scope: "row" }, name),
-      ...values.map((value) => h("td", value === best ? { class: "best" } : {}, number(value))));
+      ...values.map((value) => h("td", value !== null && number(value) === marked ? { class: "best" } : {}, number(value))));
   });
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
     h("table", {}, h("thead", {}, head), h("tbody", {}, ...body)));
@@ -133,10 +138,13 @@ function tableOf({ table, corner }, view, label) {
 function settings(view) {
   const wanted = $("find").value.trim().toLowerCase();
   const text = (value) => (value === null ? "-" : String(value));
+  const unread = new Set(DATA.settings.unread);
+  $("unread-label").hidden = !unread.size;
   const rows = DATA.settings.keys.filter((key) => key.toLowerCase().includes(wanted)).map((key) => {
     const values = view.chosen.map((run) => text(view.setting(run, key)));
     return { key, values, differs: new Set(values).size > 1 };
-  }).filter((row) => row.differs || !$("differing").checked);
+  }).filter((row) => row.differs || !$("differing").checked)
+    .filter((row) => row.differs || wanted || !unread.has(row.key) || $("unread").checked);
   const head = h("tr", {}, h("th", { scope: "col" }, "key"), ...view.chosen.map((run) => h("th", { scope: "col" }, view.policyOf(run))));
   const body = rows.map(({ key, values, differs }) => h("tr", differs ? { class: "differs" } : {},
     h("th", { scope: "row" }, key), ...values.map((value) => h("td", {}, value))));
@@ -161,7 +169,7 @@ async function drawSection(id) {
   const chart = none ? { missing: "" } : SECTIONS[id](view);
   absent.delete(id);
   if (chart.missing !== undefined) absent.set(id, chart.missing);
-  section.hidden = chart.missing !== undefined && id !== "overview";
+  section.hidden = chart.missing !== undefined && (id !== "overview" || DATA.results.length === 1);
   contents();
   const items = [
     ...(chart.key || []).map((value) => [swatch(value), chart.said?.get(value) || value]),
@@ -170,11 +178,11 @@ async function drawSection(id) {
     ...(chart.gradient ? [[gradientMark(), chart.gradient]] : []),
   ];
   const pieces = items.length ? [legendOf(items)] : [];
+  if (items.length && items.length === chart.key?.length && !chart.said) pieces[0].classList.add("policies");
   if ((chart.key || chart.panels) && view.curved.length < view.chosen.length) {
     pieces.unshift(h("p", { class: "note" }, `${view.curved.length} of ${view.chosen.length} are drawn, from the first to the last. Tick fewer above to see others.`));
   }
   if (chart.missing !== undefined) pieces.push(h("p", { class: "missing" }, chart.missing || "No run is chosen."));
-  if (chart.table) pieces.push(tableOf(chart, view, titleOf(id)));
   if (chart.node) pieces.push(chart.node);
   const place = h("div", {});
   if (chart.spec) pieces.push(place);
@@ -183,6 +191,7 @@ async function drawSection(id) {
     pieces.push(h("div", { class: "panels" }, ...panels.map(([panel, inner]) => h("div", {},
       h("h3", {}, panel.name), inner))));
   }
+  if (chart.table) pieces.push(tableOf(chart, view, titleOf(id)));
   target.replaceChildren(...pieces);
   section.querySelector(".save").hidden = !chart.spec && !panels.length;
   pictures.set(id, { items, names: (chart.panels || []).map((panel) => panel.name) });
@@ -320,7 +329,7 @@ function setTheme(name) {
 }
 
 const REDRAWN = { op: undefined, part: ["distribution", "percentiles", "tenants"], curve: ["distribution", "tenants"],
-  merge: ["merges"], unit: ["misses"], cell: ["wear"], operations: ["flash"] };
+  rate: ["throughput"], merge: ["merges"], unit: ["misses"], cell: ["wear"], operations: ["flash"] };
 for (const [name, ids] of Object.entries(REDRAWN)) {
   $(name).onchange = () => {
     state[name] = $(name).value;
@@ -348,6 +357,15 @@ for (const section of document.querySelectorAll("main > section")) {
 }
 $("find").oninput = () => draw(["settings"]);
 $("differing").onchange = () => draw(["settings"]);
+$("unread").onchange = () => draw(["settings"]);
+$("metric-label").hidden = DATA.results.length === 1;
+if ($("notes")) {
+  $("to-notes").onclick = (event) => {
+    event.preventDefault();
+    $("notes").scrollIntoView();
+    $("notes").focus({ preventScroll: true });
+  };
+}
 $("controls").onsubmit = (event) => event.preventDefault();
 const prefers = window.matchMedia("(prefers-color-scheme: dark)");
 const preferred = () => state.theme || (prefers.matches ? "dark" : "light");

@@ -1,6 +1,10 @@
 // The sections of runs with tenants: a colour, a dash and a marker for each tenant, the same in every run.
 
-const tenantStyle = (name) => styleAt(DATA.tenants[name]);
+// No tenant looks like a policy of the same page.
+function tenantStyle(name) {
+  const others = DATA.palette.others[dark() ? "dark" : "light"];
+  return { ...styleAt(DATA.tenants[name]), colour: others[DATA.tenants[name] % others.length] };
+}
 const tenantsOf = (runs) => Object.keys(DATA.tenants).filter((name) => runs.some((run) => run.tenants?.some((one) => one.name === name)));
 
 // A panel for each run, with a curve for each tenant.
@@ -17,7 +21,12 @@ function tenants(view) {
     return { name: view.policyOf(run), spec: (width) => distribution({ ...among, width }).spec, missing: distribution(among).missing };
   }).filter((panel) => panel.missing === undefined);
   if (!panels.length) return { missing: "no request of this operation" };
-  return { marks: tenantsOf(having).map((name) => [tenantStyle(name), name]), panels };
+  // The figures of each tenant; those that no run has (slowdowns without --alone) are left out.
+  const table = tenantsOf(having).flatMap((name) => ["mean", "p99", "iops", "slowdown"].map((field) => {
+    const metric = metricOf(`tenant.${name}.${field}`, view.chosen, view.op, view.time);
+    return { name: titled(metric.label, metric.unit.name), better: metric.better, values: metric.values };
+  })).filter((row) => row.values.some((value) => value !== null));
+  return { marks: tenantsOf(having).map((name) => [tenantStyle(name), name]), panels, table, corner: "tenant" };
 }
 
 // The flash's time: a bar for each run.
@@ -33,7 +42,7 @@ function tenantShares(view) {
     return [...shares, ...rest, { kind: "the device's own", value: own }].map((row) => ({ policy: view.policyOf(run), ...row }));
   });
   const colours = Object.fromEntries(tenantsOf(having).map((name) => [name, tenantStyle(name).colour]));
-  const all = { ...colours, "other tenants": CAUSES.refresh, "the device's own": CAUSES.host };
+  const all = { ...colours, ...REST };
   return stack(view, rows, all, "share of the flash's time", "%") || { missing: "the flash did nothing" };
 }
 
@@ -43,7 +52,8 @@ for (const name of Object.keys(DATA.tenants)) {
     return tenant ? get(tenant, op) : null;
   };
   METRICS[`tenant.${name}.mean`] = [`mean latency of ${name}`, "time", -1, of(latency("latency", "mean_ns")), true];
-  METRICS[`tenant.${name}.p99`] = [`99.00th percentile of latency of ${name}`, "time", -1, of(latency("latency", "99.000000")), true];
+  METRICS[`tenant.${name}.p99`] = [`99th percentile of latency of ${name}`, "time", -1, of(latency("latency", "99.000000")), true];
+  METRICS[`tenant.${name}.iops`] = [`IOPS of ${name}`, "", 1, of((tenant) => tenant.requests_per_s)];
   METRICS[`tenant.${name}.slowdown`] = [`slowdown of ${name}`, "", -1, of((tenant) => tenant.slowdown ?? null)];
 }
 for (const [field, better] of Object.entries({ unfairness: -1, fairness: 1, weighted_speedup: 1, harmonic_speedup: 1 })) {
