@@ -10,7 +10,7 @@ use super::watch::{Issue, Ram};
 use super::{COMMAND, Device, sched};
 use crate::flash::{Cause, Work};
 use crate::ftl::Running;
-use crate::request::{Entry, Mark, Pages, Request};
+use crate::request::{Entry, Mark, Pages, Pool, Request};
 use crate::workload::Op;
 
 /// The queue behind the row, with the chips that requests wait for.
@@ -199,8 +199,17 @@ impl Device {
 
     /// Issues a request for which more may be done: where tenants are told apart or the host holds entries, charges the
     /// flash's work to its stream, and notes whether mappings were read for it.
-    #[inline(never)] // keeps the path of all other requests short
-    pub(super) fn begin_with_more(&mut self, id: u32, mut turn: Turn<impl Running>) {
+    #[inline(never)] // keeps the path of all other requests short; a turn would go through memory
+    pub(super) fn begin_with_more(
+        &mut self,
+        id: u32,
+        now_ns: u64,
+        pool: &mut Pool,
+        ftl: &mut impl Running,
+        work: &mut Work,
+        done: &mut Vec<u32>,
+    ) {
+        let mut turn = Turn { now_ns, pool, ftl, work, done };
         debug_assert!(self.watch.ledger.as_ref().is_none_or(|ledger| ledger.is_current(turn.work.counts())));
         let mapped = turn.work.counts().reads[Cause::Map];
         self.begin::<true>(id, &mut turn);

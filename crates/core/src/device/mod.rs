@@ -327,7 +327,8 @@ impl Device {
             // Opaque; otherwise the compiler keeps addresses on the stack for a second round, which is rare.
             let device = std::hint::black_box(&mut *self);
             if device.more_at_issue | device.more_after_issue {
-                device.begin_with_more(id, turn.again());
+                let Turn { now_ns, pool, ftl, work, done } = &mut *turn;
+                device.begin_with_more(id, *now_ns, pool, *ftl, work, done);
             } else {
                 device.begin::<false>(id, turn);
             }
