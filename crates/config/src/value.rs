@@ -294,7 +294,7 @@ fn formed(key: &Key, literal: &Literal, form: &Form, min: u64, max: u64) -> Resu
     match ((form.canonical)(text, &mut bytes), wrong) {
         (_, Some(fault)) => Err(fault),
         (Ok(stated), None) => Ok(Value::Form(stated)),
-        (Err(Some(why)), None) => fault(format!("{}: {}", literal.shown(), clean(&why, 120))),
+        (Err(Some(why)), None) => fault(clean(&why, 160)),
         (Err(None), None) => unsuited(key, literal),
     }
 }

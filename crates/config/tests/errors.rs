@@ -200,7 +200,7 @@ fn size_mixes() {
         ("\"4KiB/0\"", "4KiB/0: 4KiB/0 needs a weight, a whole number from 1: \"4KiB/60:64KiB/40\""),
         ("\"4K/1\"", "4K: ambiguous, write 4KiB or 4kB"),
         ("\"4KiB/1:256B/1\"", "256B: must be at least 512B, or \"size\""),
-        ("4096", "4096: expected sizes with weights such as \"4KiB/60:64KiB/40\", or \"size\""),
+        ("4096", "4096: no unit; write 4096B, 4096kB or 4096KiB"),
     ] {
         assert_eq!(case(value), headed(expected), "{value}");
     }

@@ -63,7 +63,7 @@ impl Formed for SizeMix {
             let Some(weight) = weight else {
                 let part: String = part.trim().chars().take(40).collect();
                 return Err(Some(format!(
-                    "{part} needs a weight, a whole number from 1: \"4KiB/60:64KiB/40\""
+                    "{text}: {part} needs a weight, a whole number from 1: \"4KiB/60:64KiB/40\""
                 )));
             };
             parts.push((bytes, weight));

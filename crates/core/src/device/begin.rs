@@ -120,22 +120,8 @@ impl Device {
     pub(super) fn begin<const MORE: bool>(&mut self, id: u32, turn: &mut Turn<impl Running>) {
         turn.work.clear();
         let more = MORE && self.more_at_issue;
-        if more {
-            turn.work.set_now(turn.now_ns);
-            if turn.pool[id].mark.reads_map() {
-                return self.begin_hand_out(id, &mut turn.again());
-            }
-            if let Some(part) = self.waiting.sched.part(turn.work) {
-                return self.begin_part(id, part, &mut turn.again());
-            }
-            if self.reads_buffer(turn.pool[id].op, turn.pool[id].pages) {
-                return self.begin_rest(id, &mut turn.again());
-            }
-            let Request { op, pages, mark, .. } = turn.pool[id];
-            if self.watch.hears_issues() {
-                self.tell(id, pages, false, &turn.again());
-            }
-            self.discard(op, pages, mark, turn.now_ns);
+        if more && self.begins_otherwise(id, &mut turn.again()) {
+            return;
         }
         let request = &turn.pool[id];
         self.waiting.leave(request, &self.array, turn.ftl, turn.work);
@@ -167,6 +153,28 @@ impl Device {
         if self.starts(owner, request, 0, turn.work, turn.now_ns) {
             self.end(id, turn.now_ns, turn.pool, turn.done);
         }
+    }
+
+    /// Begins a request that does not go through the FTL as a whole; returns whether it is one. If not, tells the probes
+    /// about it, and drops from the write buffer what it overwrites.
+    #[inline(never)] // keeps the path of requests that only are told about short
+    fn begins_otherwise(&mut self, id: u32, turn: &mut Turn<impl Running>) -> bool {
+        turn.work.set_now(turn.now_ns);
+        let Request { op, pages, mark, .. } = turn.pool[id];
+        if mark.reads_map() {
+            self.begin_hand_out(id, turn);
+        } else if let Some(part) = self.waiting.sched.part(turn.work) {
+            self.begin_part(id, part, turn);
+        } else if self.reads_buffer(op, pages) {
+            self.begin_rest(id, turn);
+        } else {
+            if self.watch.hears_issues() {
+                self.tell(id, pages, false, turn);
+            }
+            self.discard(op, pages, mark, turn.now_ns);
+            return false;
+        }
+        true
     }
 
     /// Starts the steps of a request that the FTL has decided on, for a stream or for none. Ends the request if there
