@@ -155,8 +155,8 @@ impl Device {
         }
     }
 
-    /// Begins a request that does not go through the FTL as a whole; returns whether it is one. If not, tells the probes
-    /// about it, and drops from the write buffer what it overwrites.
+    /// Begins a request that does not go through the FTL as a whole; returns whether it is one. If not, tells the
+    /// probes about it, and drops from the write buffer what it overwrites.
     #[inline(never)] // keeps the path of requests that only are told about short
     fn begins_otherwise(&mut self, id: u32, turn: &mut Turn<impl Running>) -> bool {
         turn.work.set_now(turn.now_ns);

@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::steady::Figures;
 use super::{Exits, Job};
-use crate::clients::Moment;
 
-/// What is known of a worker.
+/// What is known about a worker.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     group: u32,
@@ -87,9 +86,9 @@ impl Member {
     }
 
     /// Counts what has ended by now; returns whether the worker has to end.
-    pub fn is_over(&mut self, moment: Moment) -> bool {
-        let ended = u64::from(self.flying.saturating_sub(moment.outstanding));
-        self.flying = moment.outstanding;
+    pub fn is_over(&mut self, now_ns: u64, outstanding: u32) -> bool {
+        let ended = u64::from(self.flying.saturating_sub(outstanding));
+        self.flying = outstanding;
         let before = self.ended;
         if ended > 0 {
             // Which of them have ended is not known: they have the mean size.
@@ -100,7 +99,7 @@ impl Member {
         let mut all = self.all();
         if let Some((index, _)) = all.known[self.number].figures {
             let figures = &mut all.figures[index];
-            let steady = figures.is_steady(moment.now_ns);
+            let steady = figures.is_steady(now_ns);
             figures.count(ended, self.ended.1.saturating_sub(before.1));
             if steady {
                 all.end(|known| known.figures.is_some_and(|figures| figures.0 == index));

@@ -127,7 +127,8 @@ impl Worker {
     /// Returns the next step.
     pub fn next(&mut self, moment: Moment) -> Step {
         let size = self.place.file;
-        self.stopped |= self.member.as_mut().is_some_and(|member| member.is_over(moment));
+        self.stopped |=
+            self.member.as_mut().is_some_and(|member| member.is_over(moment.now_ns, moment.outstanding));
         match self.phase {
             Phase::Make if self.place.owner != self.number => {
                 self.phase = Phase::Gather(self.job.stage);
@@ -172,20 +173,23 @@ impl Worker {
                 Step::Gather
             }
             Phase::Begin if self.stopped => Step::Done,
-            Phase::Begin => {
-                let begin_ns = self.jobs_ns.unwrap_or(moment.now_ns).saturating_add(self.job.delay_ns);
-                if moment.now_ns < begin_ns {
-                    return Step::Until(begin_ns);
-                }
-                self.phase = Phase::Load;
-                self.pace.begin(moment.now_ns);
-                self.load(moment)
-            }
+            Phase::Begin => self.begin(moment),
             Phase::Load => self.load(moment),
             Phase::Verify => self.verify(moment),
             Phase::Drain | Phase::Synced | Phase::Cold => self.pass_over(moment),
             Phase::Ended => Step::Done,
         }
+    }
+
+    /// Begins the load once the job's delay is over.
+    fn begin(&mut self, moment: Moment) -> Step {
+        let begin_ns = self.jobs_ns.unwrap_or(moment.now_ns).saturating_add(self.job.delay_ns);
+        if moment.now_ns < begin_ns {
+            return Step::Until(begin_ns);
+        }
+        self.phase = Phase::Load;
+        self.pace.begin(moment.now_ns);
+        self.load(moment)
     }
 
     fn load(&mut self, moment: Moment) -> Step {

@@ -238,7 +238,7 @@ fn a_steady_load_ends() {
     assert_eq!(of("ss=bw_slope:4k\nss_dur=3\nramp_time=2\n"), (301, 2000, 5000), "the ramp does not count");
     assert_eq!(of("ss=iops:5%\nss_dur=6\nss_interval=2\n"), (601, 0, 6000));
     assert_eq!(of("ss=iops:0\nss_dur=3\n"), (2000, 0, 20_000), "below nothing there is nothing");
-    // A pause is no end: seconds without requests count.
+    // A pause is not an end: seconds without requests count.
     assert_eq!(of("ss=iops:10%\nss_dur=3\nthinktime=4s\nthinktime_blocks=150\n").2, 20_000);
 }
 

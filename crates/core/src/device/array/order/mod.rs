@@ -65,6 +65,7 @@ pub struct Arrival {
 registry! {
     /// A registered order.
     #[derive(Clone, Debug)]
+    #[allow(clippy::large_enum_variant)] // a device has one
     pub enum Ordering or AnyOrder, for "flash.order";
 
     Emission = emission::Emission;
