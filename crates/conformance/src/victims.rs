@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ftlab_core::ftl::gc::{Need, Policy, Space};
+use ftlab_core::ftl::gc::{Closed, Need, Policy, Space};
 use ftlab_core::settings::Settings;
 use ftlab_core::util::stream;
 use rand::{Rng, SeedableRng};
@@ -70,7 +70,7 @@ impl Model {
     }
 
     fn is_collectable(&self, lun: u32) -> bool {
-        self.of(lun).any(|(block, known)| SPACE.gainful(block, known.valid))
+        self.of(lun).any(|(_, known)| SPACE.gainful(known.valid))
     }
 
     fn close(&mut self, block: u32, known: Known) {
@@ -95,7 +95,7 @@ impl Model {
 /// the same way.
 ///
 /// ```
-/// use ftlab_core::ftl::gc::{self, Need, Own, Space, Victims, Xoshiro256PlusPlus};
+/// use ftlab_core::ftl::gc::{self, Closed, Need, Own, Space, Victims, Xoshiro256PlusPlus};
 ///
 /// /// The oldest block that gains anything.
 /// #[derive(Clone, Debug)]
@@ -105,12 +105,12 @@ impl Model {
 ///     fn new(_keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> Oldest {
 ///         Oldest(vec![Vec::new(); space.luns as usize], space)
 ///     }
-///     fn close(&mut self, lun: u32, block: u32, _valid: u32, _now: u64) {
-///         self.0[lun as usize].push(block);
+///     fn close(&mut self, closed: Closed) {
+///         self.0[closed.lun as usize].push(closed.block);
 ///     }
 ///     fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
 ///         let mut closed = self.0[need.lun as usize].iter().copied();
-///         closed.find(|&block| self.1.gainful(block, valid(block))).unwrap()
+///         closed.find(|&block| self.1.gainful(valid(block))).unwrap()
 ///     }
 ///     fn remove(&mut self, lun: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
 ///         self.0[lun as usize].retain(|&other| other != block);
@@ -171,13 +171,13 @@ impl Run {
         let lun = block / SPACE.blocks_per_lun;
         match (self.random.random_range(0..8), self.model.blocks.get(&block).copied()) {
             (0..3, None) => {
-                let valid = self.random.random_range(0..SPACE.slots(block));
+                let valid = self.random.random_range(0..SPACE.slots_per_block);
                 self.close(block, valid);
             }
             (0..5, Some(known)) if known.valid > 0 => {
                 let (came, modified) = (self.model.events, self.now);
                 self.model.blocks.insert(block, Known { valid: known.valid - 1, came, modified, ..known });
-                self.policy.invalidate(lun, block, known.valid - 1, self.now);
+                self.policy.invalidate(Closed { lun, block, valid: known.valid - 1, now: self.now });
             }
             (5, Some(_)) => self.remove(block),
             (6 | 7, _) if self.model.is_collectable(lun) => {
@@ -193,7 +193,7 @@ impl Run {
     fn close(&mut self, block: u32, valid: u32) {
         let (closed, now) = (self.model.events, self.now);
         self.model.close(block, Known { valid, closed, came: closed, modified: now });
-        self.policy.close(block / SPACE.blocks_per_lun, block, valid, now);
+        self.policy.close(Closed { lun: block / SPACE.blocks_per_lun, block, valid, now });
     }
 
     fn choose(&mut self, need: Need) -> u32 {
@@ -227,7 +227,7 @@ impl Run {
         for lun in 0..SPACE.luns {
             self.policy.each(lun, &mut |block, _| {
                 let modified = self.policy.modified(block);
-                loaded.close(lun, block, self.model.known(block).valid, modified);
+                loaded.close(Closed { lun, block, valid: self.model.known(block).valid, now: modified });
             });
         }
         if let (Some(stream), Some(saved)) = (loaded.random(), self.policy.random()) {
@@ -255,7 +255,7 @@ impl Run {
         let gainful = self.random.random_range(1..SPACE.blocks_per_lun - 1);
         for block in 1..SPACE.blocks_per_lun {
             self.model.events += 1;
-            self.close(block, if block == gainful { 0 } else { SPACE.slots(block) });
+            self.close(block, if block == gainful { 0 } else { SPACE.slots_per_block });
         }
         let mut erased = 0;
         for gainless in 0..=SPACE.blocks_per_lun + 1 {
@@ -266,7 +266,7 @@ impl Run {
             }
             self.remove(chosen);
             self.model.events += 1;
-            self.close(erased, SPACE.slots(erased));
+            self.close(erased, SPACE.slots_per_block);
             erased = chosen;
         }
         panic!("seed {}: no block that gains something is taken", self.seed);

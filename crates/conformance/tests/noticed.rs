@@ -2,7 +2,7 @@
 
 use ftlab_conformance::{SPACE, host_scheduler, placement, side_by_side, victims};
 use ftlab_core::flash::Cause;
-use ftlab_core::ftl::gc::{self, Need, Own, Space, Victims, Xoshiro256PlusPlus};
+use ftlab_core::ftl::gc::{self, Closed, Need, Own, Space, Victims, Xoshiro256PlusPlus};
 use ftlab_core::ftl::placement::{self, Page, Placement, Writable};
 use ftlab_core::host::sched::{self, Around, Decision, Keys, Needs, Scheduler};
 use ftlab_core::request::{Pool, Queue};
@@ -88,15 +88,15 @@ impl Victims for Lowest {
         Lowest { closed: Vec::new(), gainful: true, keeps: false }
     }
 
-    fn close(&mut self, _lun: u32, block: u32, _valid: u32, _now: u64) {
-        self.closed.push(block);
+    fn close(&mut self, closed: Closed) {
+        self.closed.push(closed.block);
         self.closed.sort_unstable();
         self.closed.dedup();
     }
 
     fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         let here = |block: &&u32| *block / SPACE.blocks_per_lun == need.lun;
-        let gains = |block: &&u32| !self.gainful || SPACE.gainful(**block, valid(**block));
+        let gains = |block: &&u32| !self.gainful || SPACE.gainful(valid(**block));
         *self.closed.iter().filter(here).find(gains).expect("there is one")
     }
 

@@ -1,21 +1,19 @@
 //! The choices of the registered victim policies, compared with a plain scan of all closed blocks.
 
 use ftlab_conformance::{Known, Model, SPACE, settings, victims_judged};
-use ftlab_core::ftl::gc::{Need, Policy};
+use ftlab_core::ftl::gc::{Closed, Need, Policy};
 use ftlab_core::util::stream;
 
 fn fewest(candidates: impl Iterator<Item = (u32, Known)>) -> Option<u32> {
-    candidates
-        .min_by_key(|(block, known)| (SPACE.loss(*block, known.valid), known.came))
-        .map(|(block, _)| block)
+    candidates.min_by_key(|(_, known)| (known.valid, known.came)).map(|(block, _)| block)
 }
 
 /// Returns twice the cost-benefit value of a block; a block without valid slots has the greatest value.
-fn worth(block: u32, known: Known, now: u64) -> f64 {
+fn worth(known: Known, now: u64) -> f64 {
     if known.valid == 0 {
         return f64::INFINITY;
     }
-    let u = f64::from(known.valid) / f64::from(SPACE.slots(block));
+    let u = f64::from(known.valid) / f64::from(SPACE.slots_per_block);
     (1.0 - u) / u * (now - known.modified) as f64
 }
 
@@ -49,9 +47,9 @@ fn windowed_greedy_takes_the_fewest_of_the_oldest() {
         let judge = |model: &Model, need: Need, chosen| {
             // Among equal blocks the order of insertion decides, which the model does not keep.
             let inside = model.oldest(need.lun, window as usize);
-            let least = inside.iter().map(|(block, known)| SPACE.loss(*block, known.valid)).min();
+            let least = inside.iter().map(|(_, known)| known.valid).min();
             assert!(inside.iter().any(|(block, _)| *block == chosen));
-            assert_eq!(Some(SPACE.loss(chosen, model.known(chosen).valid)), least);
+            assert_eq!(Some(model.known(chosen).valid), least);
         };
         scan("windowed-greedy", window, judge);
     }
@@ -61,10 +59,10 @@ fn windowed_greedy_takes_the_fewest_of_the_oldest() {
 fn cost_benefit_takes_what_is_worth_most() {
     let judge = |model: &Model, Need { lun, now, .. }: Need, chosen| {
         let known = model.known(chosen);
-        assert!(SPACE.gainful(chosen, known.valid));
-        let gainful = model.of(lun).filter(|(block, known)| SPACE.gainful(*block, known.valid));
-        let most = gainful.map(|(block, known)| worth(block, known, now)).fold(0.0, f64::max);
-        let worth = worth(chosen, known, now);
+        assert!(SPACE.gainful(known.valid));
+        let gainful = model.of(lun).filter(|(_, known)| SPACE.gainful(known.valid));
+        let most = gainful.map(|(_, known)| worth(known, now)).fold(0.0, f64::max);
+        let worth = worth(known, now);
         assert!(worth == most || worth > most * (1.0 - 1e-12), "{worth} of {most}");
     };
     scan("cost-benefit", 1, judge);
@@ -76,9 +74,9 @@ fn cost_benefit_takes_what_is_worth_most() {
 fn draws_end() {
     for name in ["random", "d-choices"] {
         let judge = |model: &Model, Need { lun, gainless, .. }: Need, chosen| {
-            let least = model.of(lun).map(|(block, known)| SPACE.loss(block, known.valid)).min();
+            let least = model.of(lun).map(|(_, known)| known.valid).min();
             let drawn = (gainless as usize) < model.of(lun).count();
-            assert!(drawn || Some(SPACE.loss(chosen, model.known(chosen).valid)) == least);
+            assert!(drawn || Some(model.known(chosen).valid) == least);
         };
         scan(name, 1, judge);
     }
@@ -89,7 +87,7 @@ fn draws_end() {
 fn draws_are_fair_and_seeded() {
     let draw = |seed| {
         let mut policy = Policy::new("random", &settings().ftl.victims, SPACE, stream(seed, "test"));
-        (0..12).for_each(|block| policy.close(0, block, 4, 0));
+        (0..12).for_each(|block| policy.close(Closed { lun: 0, block, valid: 4, now: 0 }));
         let need = Need { lun: 0, now: 0, gainless: 0 };
         (0..12_000).map(|_| policy.choose(need, &|_| 4, &|_| 0)).collect::<Vec<_>>()
     };

@@ -1,6 +1,6 @@
 //! Chooses the block that was closed first among the blocks whose collection gains at least one page.
 
-use ftlab_core::ftl::gc::{Need, Own, Space, Victims, Xoshiro256PlusPlus};
+use ftlab_core::ftl::gc::{Closed, Need, Own, Space, Victims, Xoshiro256PlusPlus};
 use ftlab_core::util::Stat;
 
 /// The policy.
@@ -18,13 +18,13 @@ impl Victims for OldestGainful {
         OldestGainful { closed: vec![Vec::new(); space.luns as usize], space, passed_over: 0 }
     }
 
-    fn close(&mut self, lun: u32, block: u32, _valid: u32, _now: u64) {
-        self.closed[lun as usize].push(block);
+    fn close(&mut self, closed: Closed) {
+        self.closed[closed.lun as usize].push(closed.block);
     }
 
     fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         let closed = &self.closed[need.lun as usize];
-        let oldest = closed.iter().position(|&block| self.space.gainful(block, valid(block)));
+        let oldest = closed.iter().position(|&block| self.space.gainful(valid(block)));
         let oldest = oldest.expect("ftlab asks only when there is one");
         self.passed_over += oldest as u64;
         closed[oldest]

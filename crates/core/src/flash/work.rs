@@ -37,8 +37,6 @@ pub struct Work {
     pub(super) superblocks: Option<Box<Filling>>,
     /// Whether pages differ by type, reads can meet errors, or callers name pages of superblocks.
     pub(super) differ: bool,
-    /// Stream of the page that is being written.
-    pub(super) stream: u16,
 }
 
 /// Where an operation goes.
@@ -141,7 +139,6 @@ impl Work {
             labels: None,
             tally: None,
             waited: Waited { hurry: Vec::new(), busy: None, current: 1 },
-            stream: 0,
             superblocks: None,
         }
     }
@@ -246,17 +243,6 @@ impl Work {
     /// Whether requests behind the current one wait for a LUN.
     pub(crate) fn hurries(&self, lun: u32) -> bool {
         self.waited.hurry.get(lun as usize) == Some(&self.waited.current)
-    }
-
-    /// Sets the stream of the page that is written next.
-    #[inline]
-    pub(crate) fn set_stream(&mut self, stream: u16) {
-        self.stream = stream;
-    }
-
-    /// Returns the stream of the page that is being written.
-    pub(crate) fn stream(&self) -> u16 {
-        self.stream
     }
 
     /// Sets which LUNs are busy, for dynamic allocation.

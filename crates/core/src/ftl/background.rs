@@ -37,13 +37,13 @@ pub(crate) fn choose(
     pages: Option<&Log>,
     pool: &BlockPool,
 ) -> Option<Kind> {
-    if data.is_collecting(lun) || (data.nears_limit(lun, normal) && data.has_gainful(lun)) {
+    if data.is_collecting(lun) || (data.stock.nears_limit(lun, normal) && data.stock.has_gainful(lun)) {
         return Some(Kind::Data);
     }
     let pages = pages?;
     let share = pool.in_service() - data.shape().limit;
     let scarce = pool.free(lun) + data.shape().reserve < normal;
-    let beyond = pages.held(lun) > share && pages.has_gainful(lun);
+    let beyond = pages.stock.held(lun) > share && pages.stock.has_gainful(lun);
     (pages.is_collecting(lun) || (scarce && beyond)).then_some(Kind::Pages)
 }
 

@@ -10,7 +10,7 @@ use super::blocks::endurance;
 use super::hybrid::merges::MergeStats;
 use super::placement::FrontCount;
 use super::settings::{GcBackground, Settings};
-use super::{Ftl, MapStats, UnitSpace, with_ftl};
+use super::{Ftl, MapStats, Refreshed, UnitSpace, with_ftl};
 use crate::flash::media::{Media, Tape};
 use crate::flash::moves::Moves;
 use crate::flash::{Cells, Work};
@@ -25,17 +25,6 @@ pub struct BlockSize {
     pub pages: u32,
     /// Number of bytes in a page (FPS).
     pub page_bytes: u32,
-}
-
-/// What became of a block whose data an FTL was to move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refreshed {
-    /// The data were moved.
-    Moved,
-    /// The block cannot be moved now: it is being written, or another collection comes first.
-    Later,
-    /// The block holds no data that this FTL moves.
-    Needless,
 }
 
 /// What the host and the device ask of an FTL while requests run.

@@ -23,14 +23,13 @@ pub(crate) mod spare;
 pub mod wear;
 
 use crate::config::parts::registry;
-pub use faces::{
-    Cooperate, Follow, Idle, Inspect, Locate, LookUp, Police, Prepare, Refreshed, Running, Serve, Survive,
-};
+pub use faces::{Cooperate, Follow, Idle, Inspect, Locate, LookUp, Police, Prepare, Running, Serve, Survive};
 pub use kinds::{
     FlashTranslation, Typed, check, gathers, hands_out, is_hybrid, keeps_trims, maps_blocks, maps_on_flash,
     typed, unit_bytes,
 };
 pub(crate) use kinds::{served_by, stripe};
+pub use log::Refreshed;
 pub use map::pages::MapStats;
 pub use map::units::UnitSpace;
 

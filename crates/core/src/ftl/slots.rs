@@ -153,7 +153,7 @@ impl Slots {
     }
 
     /// Programs owners' newest versions, each with the slot that it is copied from, into the slots from `first` on.
-    #[inline]
+    #[inline(never)] // so that the loop has the arrays' addresses at hand
     pub(crate) fn place_copies(&mut self, first: u32, copies: &[(u32, u32)], kind: Kind) {
         if self.medium.is_some() || self.changed.is_some() {
             return self.place_followed(first, copies, kind);

@@ -18,8 +18,10 @@
 //! is levelled within a LUN, since data does not change LUNs under static allocation.
 
 use super::blocks::pool::BlockPool;
-use super::log::{Log, Under};
+use super::log::{Keeper, Log, State, Under};
 use super::map::pages::TranslationPages;
+use super::slots::Slots;
+use crate::flash::Work;
 
 /// Where the least worn block of a LUN is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,27 +44,28 @@ fn colder(best: &mut Cold, erases: u32, block: u32, place: Place) {
 /// counts differ enough; tells the pool against which erase count it must measure.
 fn apart(lun: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u32, Place), u32)> {
     let threshold = pool.threshold()?;
-    let left_out = |block| pages.is_serial() && pages.has(block);
+    let left_out = |block| pages.shape().serial && pages.stock.has(block);
+    let is = |block, state| data.stock.is(block, state) || pages.stock.is(block, state);
     let (mut settled, mut open, mut worn) = (None, None, None);
     for block in pool.of_lun(lun).filter(|&block| !left_out(block)) {
         let erases = pool.erase_count(block);
-        if !(pool.is_free(block) || data.has(block) || pages.has(block)) {
+        if !(pool.is_free(block) || data.stock.has(block) || pages.stock.has(block)) {
             // The block is retired, or a spare one.
             continue;
         }
-        if data.is_begun(block) || pages.is_begun(block) {
+        if is(block, State::Begun) {
             // The block is being collected.
             continue;
         }
-        if data.is_reserve(block) || pages.is_reserve(block) {
+        if is(block, State::Reserve) {
             if worn.is_none_or(|(most, _)| erases > most) {
                 worn = Some((erases, block));
             }
         } else if pool.is_free(block) {
             colder(&mut settled, erases, block, Place::Pool);
         } else {
-            let place = if data.has(block) { Place::Data } else { Place::Pages };
-            let closed = data.is_closed(block) || pages.is_closed(block);
+            let place = if data.stock.has(block) { Place::Data } else { Place::Pages };
+            let closed = is(block, State::Closed);
             colder(if closed { &mut settled } else { &mut open }, erases, block, place);
         }
     }
@@ -74,8 +77,23 @@ fn apart(lun: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u3
     Some(((cold, place), worn))
 }
 
+/// Called with copies of user data: the slot that each is copied from, and its LPN.
+type Moved<'a> = dyn FnMut(&[(u32, u32)], &TranslationPages) + 'a;
+
+/// Whoever is told about copies.
+struct Told<'a, 'b> {
+    pages: &'a TranslationPages,
+    moved: &'a mut Moved<'b>,
+}
+
+impl Keeper for Told<'_, '_> {
+    fn moved(&mut self, copies: &[(u32, u32)]) {
+        (self.moved)(copies, self.pages);
+    }
+}
+
 /// Moves the data of the least worn block of a LUN into its most worn erased block, if their erase counts differ
-/// by more than the threshold. Calls `moved` with every LPN that moved.
+/// by more than the threshold. Calls `moved` with the copies of user data.
 ///
 /// # Panics
 /// If the log of user data cannot relocate a block on the LUN now.
@@ -83,33 +101,34 @@ fn apart(lun: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u3
 pub(crate) fn level(
     lun: u32,
     (data, pages): (&mut Log, &mut TranslationPages),
-    under: &mut Under,
-    moved: &mut dyn FnMut(u32, &TranslationPages),
+    (slots, pool, work): (&mut Slots, &mut BlockPool, &mut Work),
+    moved: &mut Moved,
 ) {
     // A background collection must first give back the reserve block that it has taken.
-    if data.is_short(lun) || (!pages.log().is_serial() && pages.log().is_short(lun)) {
+    if data.stock.is_short(lun) || (!pages.log().shape().serial && pages.log().stock.is_short(lun)) {
         return;
     }
-    let Some(((cold, place), worn)) = apart(lun, data, pages.log(), under.pool) else { return };
-    let worn_in_data = data.is_reserve(worn);
+    let Some(((cold, place), worn)) = apart(lun, data, pages.log(), pool) else { return };
+    let worn_in_data = data.stock.is(worn, State::Reserve);
     match place {
         Place::Pool => {
-            under.pool.exchange(cold, worn);
+            pool.exchange(cold, worn);
             let holder = if worn_in_data { data } else { pages.log_mut() };
-            holder.exchange_reserve(lun, worn, cold);
+            holder.stock.exchange_reserve(lun, worn, cold);
         }
         Place::Data => {
-            data.program_newer(cold, under.slots, under.work);
+            data.program_newer(cold, slots, work);
             if !data.can_relocate(lun) {
                 return;
             }
             if !worn_in_data {
                 exchange(lun, worn, pages.log_mut(), data);
             }
-            data.relocate(under, lun, (cold, worn), &mut |lpn| moved(lpn, pages));
+            let mut told = Told { pages, moved };
+            data.relocate(&mut Under { slots, pool, work, keeper: Some(&mut told) }, (cold, worn));
         }
         Place::Pages if pages.log().can_relocate(lun) => {
-            let (log, under_pages) = pages.on_flash(under.pool, under.work);
+            let (log, under_pages) = pages.on_flash(pool, work);
             log.program_newer(cold, under_pages.slots, under_pages.work);
             if !pages.log().can_relocate(lun) {
                 return;
@@ -117,8 +136,8 @@ pub(crate) fn level(
             if worn_in_data {
                 exchange(lun, worn, data, pages.log_mut());
             }
-            let (log, mut under) = pages.on_flash(under.pool, under.work);
-            log.relocate(&mut under, lun, (cold, worn), &mut |_| ());
+            let (log, mut under) = pages.on_flash(pool, work);
+            log.relocate(&mut under, (cold, worn));
         }
         Place::Pages => (),
     }
@@ -126,7 +145,7 @@ pub(crate) fn level(
 
 /// Hands the reserve block `worn` of the log `from` to the log `to`, in exchange for a reserve block of `to`.
 fn exchange(lun: u32, worn: u32, from: &mut Log, to: &mut Log) {
-    let spare = to.any_reserve(lun);
-    to.exchange_reserve(lun, spare, worn);
-    from.exchange_reserve(lun, worn, spare);
+    let spare = to.stock.any_reserve(lun);
+    to.stock.exchange_reserve(lun, spare, worn);
+    from.stock.exchange_reserve(lun, worn, spare);
 }

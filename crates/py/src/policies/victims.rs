@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ftlab_core::ftl::gc::{self, AnyVictims, Need, Space};
+use ftlab_core::ftl::gc::{self, AnyVictims, Closed, Need, Space};
 use ftlab_core::util::Stat;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::object::Object;
 
-/// A closed block.
+/// What is known about a closed block.
 #[derive(Clone, Copy, Debug, Default)]
-struct Closed {
+struct Known {
     /// The block's place among the blocks of its LUN.
     order: u64,
     valid: u32,
@@ -24,7 +24,7 @@ struct Closed {
 struct Victims {
     object: Object,
     space: Space,
-    blocks: Vec<Closed>,
+    blocks: Vec<Known>,
     /// Closed blocks of each LUN, in the order in which they reached their current numbers of valid pages.
     luns: Vec<BTreeMap<u64, u32>>,
     changes: u64,
@@ -46,14 +46,14 @@ impl Victims {
 }
 
 impl AnyVictims for Victims {
-    fn close(&mut self, lun: u32, block: u32, valid: u32, now: u64) {
+    fn close(&mut self, Closed { lun, block, valid, now }: Closed) {
         self.last_closed = now.max(self.last_closed + 1);
         let closed = self.last_closed;
-        self.blocks[block as usize] = Closed { closed, changed: closed, ..Closed::default() };
+        self.blocks[block as usize] = Known { closed, changed: closed, ..Known::default() };
         self.put(lun, block, valid);
     }
 
-    fn invalidate(&mut self, lun: u32, block: u32, valid: u32, now: u64) {
+    fn invalidate(&mut self, Closed { lun, block, valid, now }: Closed) {
         self.take(lun, block);
         let changed = &mut self.blocks[block as usize].changed;
         *changed = now.max(*changed);
@@ -87,7 +87,7 @@ impl AnyVictims for Victims {
             let what = format!("gave {given}; it gives the row of a candidate, from 0 to {}", held.len() - 1);
             self.object.wrong("choose", &what)
         });
-        let gains = self.space.gainful(block, self.blocks[block as usize].valid);
+        let gains = self.space.gainful(self.blocks[block as usize].valid);
         if !gains && need.gainless as usize > held.len() {
             let what =
                 format!("{} victims in succession had no page to gain, and others had", need.gainless + 1);
@@ -129,7 +129,7 @@ pub fn add_victim_policy(name: &str, class: Py<PyAny>) {
         Box::new(Victims {
             object: Object::new(&of, &class),
             space,
-            blocks: vec![Closed::default(); (space.luns * space.blocks_per_lun) as usize],
+            blocks: vec![Known::default(); (space.luns * space.blocks_per_lun) as usize],
             luns: vec![BTreeMap::new(); space.luns as usize],
             changes: 0,
             last_closed: 0,

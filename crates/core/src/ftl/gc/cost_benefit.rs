@@ -8,13 +8,11 @@
 //! choice does not depend on how fast requests arrive. A block without valid slots is taken before all others; one
 //! whose collection gains no page is never taken.
 //!
-//! The search is exact. Among blocks of one size it looks at one for each number of valid slots: the oldest, which
-//! has the greatest value and, since every modification moves a block to the end of another list, is at the head of
-//! its list. Of blocks that gain the same, smaller ones have fewer slots to copy: a list is searched up to its first
-//! block of the smallest size, behind which no block is better.
+//! The search is exact. It looks at one block for each number of valid slots: the oldest, which has the greatest value
+//! and, since every modification moves a block to the end of another list, is at the head of its list.
 
 use super::lists::Buckets;
-use super::{Need, Own, Space, Victims};
+use super::{Closed, Need, Own, Space, Victims};
 use crate::util::NONE;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -35,38 +33,36 @@ impl Victims for CostBenefit {
         CostBenefit { space, buckets: Buckets::new(&space), modified: vec![0; space.blocks() as usize] }
     }
 
-    fn close(&mut self, lun: u32, block: u32, valid: u32, now: u64) {
+    fn close(&mut self, Closed { lun, block, valid, now }: Closed) {
         self.modified[block as usize] = now;
         self.buckets.push(lun, block, valid);
     }
 
     #[inline]
-    fn invalidate(&mut self, lun: u32, block: u32, valid: u32, now: u64) {
+    fn invalidate(&mut self, Closed { lun, block, valid, now }: Closed) {
         self.modified[block as usize] = now;
         self.buckets.lower(lun, block, valid);
     }
 
-    fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, _valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         let least = self.buckets.least(need.lun);
         let mut best = self.buckets.head(need.lun, least);
         // Value of the best block so far: a fraction, compared by cross-multiplication.
         let (mut gain, mut cost) = (0, 1);
         let most = self.space.slots_per_block - self.space.slots_per_page;
-        for loss in least..=most {
-            let mut block = self.buckets.head(need.lun, loss);
-            while block != NONE {
-                let valid = valid(block);
-                if valid == 0 {
-                    return block;
-                }
-                let age = u128::from(need.now - self.modified[block as usize]);
-                let its_gain = u128::from(self.space.slots_per_block - loss) * age;
-                let its_cost = u128::from(valid);
-                if its_gain * cost > gain * its_cost {
-                    (best, gain, cost) = (block, its_gain, its_cost);
-                }
-                let is_smallest = self.space.slots(block) == self.space.smallest();
-                block = if is_smallest { NONE } else { self.buckets.links[block as usize].behind };
+        for valid in least..=most {
+            let block = self.buckets.head(need.lun, valid);
+            if block == NONE {
+                continue;
+            }
+            if valid == 0 {
+                return block;
+            }
+            let age = u128::from(need.now - self.modified[block as usize]);
+            let its_gain = u128::from(self.space.slots_per_block - valid) * age;
+            let its_cost = u128::from(valid);
+            if its_gain * cost > gain * its_cost {
+                (best, gain, cost) = (block, its_gain, its_cost);
             }
         }
         best

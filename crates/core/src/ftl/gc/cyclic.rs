@@ -6,7 +6,7 @@
 //! Unlike `fifo` it does not follow the log: a block is due when its number comes up. The next victim is
 //! determined when the one before it leaves, so a block closed in between waits for the next round.
 
-use super::{Need, Own, Space, Victims};
+use super::{Closed, Need, Own, Space, Victims};
 use crate::util::{Bits, NONE};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -36,7 +36,7 @@ impl Victims for Cyclic {
         Cyclic { space, closed: Bits::new(space.blocks() as usize), due: vec![NONE; space.luns as usize] }
     }
 
-    fn close(&mut self, lun: u32, block: u32, _valid: u32, _now: u64) {
+    fn close(&mut self, Closed { lun, block, .. }: Closed) {
         self.closed.set(block);
         let due = &mut self.due[lun as usize];
         if *due == NONE {

@@ -1,12 +1,12 @@
-//! d-choices: draws `ftl.gc_choices` blocks at random, with replacement, and takes the one whose collection
-//! gains most (among blocks of one size, the one with the fewest valid slots); of equals, the one drawn first.
+//! d-choices: draws `ftl.gc_choices` blocks at random, with replacement, and takes the one with the
+//! fewest valid slots; of equals, the one drawn first.
 //!
 //! Source: Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based solid state
 //! drives", SIGMETRICS 2013. As in that paper, a block whose pages are all valid is collected if it is drawn ([`super`]
 //! explains why this does not go on forever).
 
-use super::closed::Closed;
-use super::{Need, Own, Space, Victims};
+use super::bag::Bag;
+use super::{Closed, Need, Own, Space, Victims};
 use crate::config::section;
 use crate::config::section::count;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -31,17 +31,17 @@ pub(super) type DChoices = Drawn<true>;
 #[derive(Clone, Debug)]
 pub(super) struct Drawn<const SEVERAL: bool> {
     draws: u32,
-    closed: Closed,
+    closed: Bag,
 }
 
 impl<const SEVERAL: bool> Victims for Drawn<SEVERAL> {
     fn new(keys: &Own, space: Space, rng: Xoshiro256PlusPlus) -> Drawn<SEVERAL> {
         let draws = if SEVERAL { keys.d_choices.draws } else { 1 };
-        Drawn { draws, closed: Closed::new(space, rng) }
+        Drawn { draws, closed: Bag::new(space, rng) }
     }
 
-    fn close(&mut self, lun: u32, block: u32, _valid: u32, _now: u64) {
-        self.closed.push(lun, block);
+    fn close(&mut self, closed: Closed) {
+        self.closed.push(closed.lun, closed.block);
     }
 
     fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {

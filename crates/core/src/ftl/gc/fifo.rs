@@ -5,7 +5,7 @@
 //! 2012); skipping full blocks would make it a different policy.
 
 use super::lists::{Links, each, links};
-use super::{Need, Own, Space, Victims};
+use super::{Closed, Need, Own, Space, Victims};
 use crate::util::{Chain, NONE};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -25,7 +25,7 @@ impl Victims for Fifo {
         Fifo { links: links(&space), queues: vec![Chain::default(); space.luns as usize] }
     }
 
-    fn close(&mut self, lun: u32, block: u32, _valid: u32, _now: u64) {
+    fn close(&mut self, Closed { lun, block, .. }: Closed) {
         self.queues[lun as usize].push_tail(block, &mut self.links);
     }
 

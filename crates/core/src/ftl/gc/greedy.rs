@@ -1,9 +1,8 @@
-//! Greedy: collects the block whose collection gains most (among blocks of one size, the one with the fewest valid
-//! slots); of equals, the one that was the first to gain that much. The choice takes constant time: blocks are kept in
-//! lists according to what they gain.
+//! Greedy: collects the block with the fewest valid slots; of equals, the one that was the first to have that few. The
+//! choice takes constant time: blocks are kept in lists by their number of valid slots.
 
 use super::lists::Buckets;
-use super::{Need, Own, Space, Victims};
+use super::{Closed, Need, Own, Space, Victims};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub(super) const NAME: &str = "greedy";
@@ -19,13 +18,13 @@ impl Victims for Greedy {
     }
 
     #[inline]
-    fn close(&mut self, lun: u32, block: u32, valid: u32, _now: u64) {
-        self.0.push(lun, block, valid);
+    fn close(&mut self, closed: Closed) {
+        self.0.push(closed.lun, closed.block, closed.valid);
     }
 
     #[inline]
-    fn invalidate(&mut self, lun: u32, block: u32, valid: u32, _now: u64) {
-        self.0.lower(lun, block, valid);
+    fn invalidate(&mut self, closed: Closed) {
+        self.0.lower(closed.lun, closed.block, closed.valid);
     }
 
     #[inline]

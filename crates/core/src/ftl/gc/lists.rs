@@ -1,4 +1,4 @@
-//! Lists of blocks, in the order of their age or according to what collecting them gains.
+//! Lists of blocks, in the order of their age or by their number of valid slots.
 
 use super::Space;
 use crate::util::{Chain, NONE, Neighbours};
@@ -20,15 +20,14 @@ pub(super) fn each(links: &[Neighbours], list: Chain, visit: &mut dyn FnMut(u32)
     }
 }
 
-/// Lists of blocks by LUN and loss ([`Space::loss`]), each in the order in which its blocks reached that loss. If all
-/// blocks have the same size, blocks of equal loss have the same number of valid slots.
+/// Lists of blocks by LUN and number of valid slots, each in the order in which its blocks came to that number.
 #[derive(Clone, Debug)]
 pub(super) struct Buckets {
     lists: Vec<Chain>,
     pub links: Links,
-    /// For each LUN, a lower bound of the loss of its blocks.
+    /// For each LUN, a lower bound of the number of valid slots of its blocks.
     least: Vec<u32>,
-    space: Space,
+    slots_per_block: u32,
 }
 
 impl Buckets {
@@ -37,66 +36,66 @@ impl Buckets {
             lists: vec![Chain::default(); (space.luns * (space.slots_per_block + 1)) as usize],
             links: links(space),
             least: vec![space.slots_per_block; space.luns as usize],
-            space: *space,
+            slots_per_block: space.slots_per_block,
         }
     }
 
     #[inline]
-    fn at(&self, lun: u32, loss: u32) -> usize {
-        (lun * (self.space.slots_per_block + 1) + loss) as usize
+    fn at(&self, lun: u32, valid: u32) -> usize {
+        (lun * (self.slots_per_block + 1) + valid) as usize
     }
 
     #[inline]
     pub(crate) fn push(&mut self, lun: u32, block: u32, valid: u32) {
-        let loss = self.space.loss(block, valid);
-        let at = self.at(lun, loss);
+        let at = self.at(lun, valid);
         self.lists[at].push_tail(block, &mut self.links);
         let least = &mut self.least[lun as usize];
-        *least = (*least).min(loss);
+        *least = (*least).min(valid);
     }
 
     #[inline]
     pub(crate) fn unlink(&mut self, lun: u32, block: u32, valid: u32) {
-        let at = self.at(lun, self.space.loss(block, valid));
+        let at = self.at(lun, valid);
         self.lists[at].unlink(block, &mut self.links);
     }
 
-    /// Moves a block that has just lost a valid slot, and has `valid` of them left, to the list of its new loss.
+    /// Moves a block that has just lost a valid slot, and has `valid` of them left, to the list of its new
+    /// number.
     #[inline]
     pub(crate) fn lower(&mut self, lun: u32, block: u32, valid: u32) {
         self.unlink(lun, block, valid + 1);
         self.push(lun, block, valid);
     }
 
-    /// Returns the block of a LUN that was the first to reach this loss, or [`NONE`].
+    /// Returns the block of a LUN that was the first to come to this number of valid slots, or [`NONE`].
     #[inline]
-    pub(crate) fn head(&self, lun: u32, loss: u32) -> u32 {
-        self.lists[self.at(lun, loss)].head
+    pub(crate) fn head(&self, lun: u32, valid: u32) -> u32 {
+        self.lists[self.at(lun, valid)].head
     }
 
-    /// Returns the block with the least loss on a LUN; of equals, the one that was the first to reach that loss.
+    /// Returns the block with the fewest valid slots on a LUN; of equals, the one that was the first to come to that
+    /// number.
     #[inline]
     pub(crate) fn first(&mut self, lun: u32) -> u32 {
         let least = self.least(lun);
         self.head(lun, least)
     }
 
-    /// Returns the least loss of a LUN's blocks.
+    /// Returns the least number of valid slots of a LUN's blocks.
     #[inline]
     pub(crate) fn least(&mut self, lun: u32) -> u32 {
-        let mut loss = self.least[lun as usize];
-        while self.head(lun, loss) == NONE {
-            loss += 1;
-            assert!(loss <= self.space.slots_per_block, "LUN {lun} has no closed block");
+        let mut valid = self.least[lun as usize];
+        while self.head(lun, valid) == NONE {
+            valid += 1;
+            assert!(valid <= self.slots_per_block, "LUN {lun} has no closed block");
         }
-        self.least[lun as usize] = loss;
-        loss
+        self.least[lun as usize] = valid;
+        valid
     }
 
     pub(crate) fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-        for loss in 0..=self.space.slots_per_block {
-            let valid = |block| loss - self.space.loss(block, 0);
-            each(&self.links, self.lists[self.at(lun, loss)], &mut |block| visit(block, Some(valid(block))));
+        for valid in 0..=self.slots_per_block {
+            each(&self.links, self.lists[self.at(lun, valid)], &mut |block| visit(block, Some(valid)));
         }
     }
 }

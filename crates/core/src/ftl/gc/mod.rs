@@ -11,25 +11,24 @@
 //! gainful block stays gainful until it is the victim. Every policy takes a gainful block within `C + 1`
 //! collections, or within as many collections as the log has blocks:
 //!
-//! - `greedy` takes a block that gains most ([`Space::loss`]), which is gainful if any is; `cost-benefit` considers
-//!   only gainful blocks.
-//! - `fifo` takes the oldest block, gainful or not: this is the policy that the closed form of FIFO cleaning
-//!   describes. A gainless victim's data goes into the youngest block, so each collection brings the first
-//!   gainful block one place nearer to the head.
-//! - `cyclic` goes round the blocks in the order of their numbers. A round visits at most the blocks that were
-//!   closed, open or erased when it began, and so comes to the first gainful block.
+//! - `greedy` takes a block that gains most, the one with the fewest valid slots, which is gainful if any is;
+//!   `cost-benefit` considers only gainful blocks.
+//! - `fifo` takes the oldest block, gainful or not: this is the policy that the closed form of FIFO cleaning describes.
+//!   A gainless victim's data goes into the youngest block, so each collection brings the first gainful block one place
+//!   nearer to the head.
+//! - `cyclic` goes round the blocks in the order of their numbers. A round visits at most the blocks that were closed,
+//!   open or erased when it began, and so comes to the first gainful block.
 //! - `windowed-greedy` takes the block that gains most among the `W` oldest. While none of them is gainful, each
-//!   collection removes one of them and the next oldest block enters the window, so a gainful block enters
-//!   within `C - W` collections and is taken at once.
-//! - `random` and `d-choices` collect what they draw, gainful or not, again as their closed forms assume (with
-//!   64 pages per block and 7 % of spare space, 18 % of the blocks drawn at random are full). Draws may miss
-//!   the gainful blocks for ever, so after `C` gainless collections in succession the victim is a block that
-//!   gains most.
+//!   collection removes one of them and the next oldest block enters the window, so a gainful block enters within `C -
+//!   W` collections and is taken at once.
+//! - `random` and `d-choices` collect what they draw, gainful or not, again as their closed forms assume (with 64 pages
+//!   per block and 7 % of spare space, 18 % of the blocks drawn at random are full). Draws may miss the gainful blocks
+//!   for ever, so after `C` gainless collections in succession the victim is a block that gains most.
 //!
 //! The log counts gainless collections in succession and stops the run if there are more of them than it has
 //! blocks.
 
-mod closed;
+mod bag;
 mod lists;
 
 use std::fmt::Debug;
@@ -46,11 +45,12 @@ pub struct Space {
     pub luns: u32,
     /// Number of blocks of each LUN; blocks are numbered LUN by LUN.
     pub blocks_per_lun: u32,
-    /// Number of slots in the largest blocks; slots are numbered as if every block had this many.
+    /// Number of slots in a block.
     pub slots_per_block: u32,
     /// Number of slots in a NAND page.
     pub slots_per_page: u32,
-    /// Number of open blocks among which the copies of one collection may be spread; each may end with a part-full page.
+    /// Number of open blocks among which the copies of one collection may be spread; each may end with a part-full
+    /// page.
     pub fronts: u32,
 }
 
@@ -60,43 +60,34 @@ impl Space {
         self.luns * self.blocks_per_lun
     }
 
-    /// Returns the number of slots of a block. So far all blocks have the same size. Should some blocks differ, as in
-    /// SLC mode, only this function and [`Space::smallest`] would have to change.
-    #[inline]
-    pub fn slots(&self, _block: u32) -> u32 {
-        self.slots_per_block
-    }
-
-    /// Returns the number of slots of the smallest blocks.
-    #[inline]
-    pub fn smallest(&self) -> u32 {
-        self.slots_per_block
-    }
-
     /// Returns the largest number of slots that a collection can lose because pages stay part-full.
     fn lost(&self) -> u32 {
         self.fronts * (self.slots_per_page - 1)
     }
 
     /// Returns the least number of slots that collection can fill in any block; 0: none for certain.
-    #[inline]
     pub(crate) fn sure(&self) -> u64 {
-        u64::from(self.smallest().saturating_sub(self.lost()))
-    }
-
-    /// Returns how many fewer slots are gained by collecting a block with this many valid slots than by collecting an
-    /// empty block of the largest size. The block that loses least gains most; among blocks of one size it is the one
-    /// with the fewest valid slots.
-    #[inline]
-    pub fn loss(&self, block: u32, valid: u32) -> u32 {
-        valid + (self.slots_per_block - self.slots(block))
+        u64::from(self.slots_per_block.saturating_sub(self.lost()))
     }
 
     /// Whether collecting a block with this many valid slots gains a page.
     #[inline]
-    pub fn gainful(&self, block: u32, valid: u32) -> bool {
-        valid + self.lost() < self.slots(block)
+    pub fn gainful(&self, valid: u32) -> bool {
+        valid + self.lost() < self.slots_per_block
     }
+}
+
+/// A closed block, as its policy is told about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Closed {
+    /// LUN of the block.
+    pub lun: u32,
+    /// Number of the block.
+    pub block: u32,
+    /// Number of its slots that are valid.
+    pub valid: u32,
+    /// Number of writes to the log so far, not counting copies.
+    pub now: u64,
 }
 
 /// The circumstances in which a victim is chosen.
@@ -132,12 +123,12 @@ dispatch! {
 
     /// Makes the policy with these keys; `rng` is its own random stream.
     fn new(keys: &Own, space: Space, rng: Xoshiro256PlusPlus);
-    /// Called when a block has become full, at `now`; `valid` of its slots are valid.
+    /// Called when a block has become full.
     #[inline]
-    fn close(self: &mut Self, lun: u32, block: u32, valid: u32, now: u64);
-    /// Called when a closed block has lost a valid slot, at `now`; `valid` of its slots are still valid.
+    fn close(self: &mut Self, closed: Closed);
+    /// Called when a closed block has lost a valid slot.
     #[inline]
-    fn invalidate(self: &mut Self, lun: u32, block: u32, valid: u32, now: u64) = {};
+    fn invalidate(self: &mut Self, closed: Closed) = {};
     /// Returns the block to collect, which stays with the policy until it is removed. At least one closed block
     /// of the LUN is gainful. `erases` returns a block's erase count.
     #[inline]

@@ -1,14 +1,13 @@
-//! Windowed greedy: collects the block whose collection gains most (of blocks of one size, the one with the fewest
-//! valid slots) among the `ftl.gc_window` oldest blocks of the LUN; of equals, the one that was the first to gain that
-//! much within the window.
+//! Windowed greedy: collects the block with the fewest valid slots among the `ftl.gc_window` oldest blocks of the LUN;
+//! of equals, the one that was the first to have that few within the window.
 //!
 //! Source: Hu, Eleftheriou, Haas, Iliadis, Pletka, "Write Amplification Analysis in Flash-Based Solid State
 //! Drives", SYSTOR 2009. A window of one block is FIFO; a window of all blocks is greedy. The choice takes
-//! constant time: the blocks of the window are kept in lists according to what they gain, and younger blocks
-//! wait in a queue.
+//! constant time: the blocks of the window are kept in lists by their number of valid slots, and younger
+//! blocks wait in a queue.
 
 use super::lists::{Buckets, each};
-use super::{Need, Own, Space, Victims};
+use super::{Closed, Need, Own, Space, Victims};
 use crate::config::section;
 use crate::config::section::count;
 use crate::util::{Bits, Chain, NONE};
@@ -57,7 +56,7 @@ impl Victims for WindowedGreedy {
         }
     }
 
-    fn close(&mut self, lun: u32, block: u32, valid: u32, _now: u64) {
+    fn close(&mut self, Closed { lun, block, valid, .. }: Closed) {
         // No younger block waits while the window has room.
         if self.len[lun as usize] < self.window {
             self.enter(lun, block, valid);
@@ -67,9 +66,9 @@ impl Victims for WindowedGreedy {
     }
 
     #[inline]
-    fn invalidate(&mut self, lun: u32, block: u32, valid: u32, _now: u64) {
-        if self.inside.get(block) {
-            self.buckets.lower(lun, block, valid);
+    fn invalidate(&mut self, closed: Closed) {
+        if self.inside.get(closed.block) {
+            self.buckets.lower(closed.lun, closed.block, closed.valid);
         }
     }
 

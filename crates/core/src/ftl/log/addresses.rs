@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::Shape;
-use crate::flash::superblocks::Superblocks;
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::gc::Space;
 use crate::ftl::settings::Settings;
@@ -13,8 +12,10 @@ use crate::util::{Divider, NONE};
 /// `luns`: a single LUN, or all of them if one block is filled at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct Addresses {
+    /// The shape of the log whose slots these are.
+    pub(crate) shape: Shape,
     pub(super) space: Space,
-    by_block: Divider,
+    pub(super) by_block: Divider,
     by_lun: Divider,
     by_group: Divider,
     by_page: Divider,
@@ -23,12 +24,10 @@ pub(crate) struct Addresses {
     /// LUN of each page of a cycle, if the LUNs do not take turns page by page; otherwise empty.
     cycle: Vec<u32>,
     cycle_of: Divider,
-    /// Where superblocks are on the flash, if blocks are superblocks; a LUN is then a group of LUNs.
-    pub(super) superblocks: Option<Superblocks>,
 }
 
 impl Addresses {
-    pub(crate) fn new(shape: &Shape, settings: &Settings, pool: &BlockPool) -> Addresses {
+    pub(crate) fn new(shape: Shape, settings: &Settings, pool: &BlockPool) -> Addresses {
         let slots_per_block = shape.pages_per_block * shape.slots_per_page;
         let groups = if shape.serial { 1 } else { shape.luns };
         let blocks_per_lun = pool.count() / groups;
@@ -50,7 +49,7 @@ impl Addresses {
             luns: Divider::new(shape.luns),
             cycle_of: Divider::new(cycle.len().max(1) as u32),
             cycle,
-            superblocks: shape.superblocks,
+            shape,
         }
     }
 
@@ -61,20 +60,21 @@ impl Addresses {
     }
 
     /// Returns the first slot of a block.
-    #[inline]
     pub(crate) fn first(&self, block: u32) -> u32 {
         block * self.space.slots_per_block
     }
 
-    /// Returns one past the last slot of a block. If the block is not one of the largest, the numbers from
-    /// there to the next block's first slot are unused.
-    #[inline]
+    /// Returns one past the last slot of a block.
     pub(crate) fn end(&self, block: u32) -> u32 {
-        self.first(block) + self.space.slots(block)
+        self.first(block + 1)
+    }
+
+    /// Returns the number of blocks of all LUNs.
+    pub(crate) fn blocks(&self) -> u32 {
+        self.space.luns * self.space.blocks_per_lun
     }
 
     /// Returns the LUN of a slot.
-    #[inline]
     pub(crate) fn lun(&self, slot: u32) -> u32 {
         self.by_lun.div(slot)
     }
@@ -85,6 +85,11 @@ impl Addresses {
         self.by_group.div(slot)
     }
 
+    /// Returns the group of a block.
+    pub(crate) fn group_of(&self, block: u32) -> u32 {
+        self.group(self.first(block))
+    }
+
     /// Returns the page of a slot, which is what is programmed at once: a NAND page or a word line.
     #[inline]
     pub(crate) fn page(&self, slot: u32) -> u32 {
@@ -92,7 +97,6 @@ impl Addresses {
     }
 
     /// Returns the NAND page of a slot, which is what is read at once.
-    #[inline]
     pub(crate) fn nand_page(&self, slot: u32) -> u32 {
         self.by_nand_page.div(slot)
     }
@@ -112,33 +116,26 @@ impl Addresses {
     }
 
     /// Returns the LUN of the flash where a slot is.
-    #[inline]
     pub(crate) fn lun_on_flash(&self, slot: u32) -> u32 {
-        match &self.superblocks {
+        match &self.shape.superblocks {
             None => self.lun(slot),
             Some(of) => of.lun(self.page(slot)),
         }
     }
 
-    /// Returns the LUN of the flash where an owner without data is read, and to which its first version is likely to go.
-    #[inline]
+    /// Returns the LUN of the flash where an owner without data is read, and to which its first version is likely to
+    /// go.
     pub(crate) fn home_on_flash(&self, owner: u32) -> u32 {
         let home = self.home(owner);
-        match &self.superblocks {
+        match &self.shape.superblocks {
             None => home,
-            Some(of) => self.home_in_group(of, home, owner),
+            Some(of) => of.luns_of(home).start + self.luns.div(self.page(owner)) % of.luns(),
         }
     }
 
-    #[cold]
-    fn home_in_group(&self, of: &Superblocks, group: u32, owner: u32) -> u32 {
-        of.luns_of(group).start + self.luns.div(self.page(owner)) % of.luns()
-    }
-
     /// Returns the slot of the flash that a slot is.
-    #[inline]
     pub(crate) fn slot_on_flash(&self, slot: u32) -> u32 {
-        match &self.superblocks {
+        match &self.shape.superblocks {
             Some(of) if slot != NONE => of.slot(slot, self.by_page.get()),
             _ => slot,
         }
@@ -146,24 +143,23 @@ impl Addresses {
 
     /// Returns the group of a LUN of the flash, which is the LUN itself unless blocks are superblocks.
     pub(crate) fn group_on_flash(&self, lun: u32) -> u32 {
-        self.superblocks.map_or(lun, |of| of.group(lun))
+        self.shape.superblocks.map_or(lun, |of| of.group(lun))
     }
 
     /// Returns the LUNs of the flash whose blocks are collected together with those of this one.
     pub(crate) fn luns_with(&self, lun: u32) -> Range<u32> {
-        self.superblocks.map_or(lun..lun + 1, |of| of.luns_of(of.group(lun)))
+        self.shape.superblocks.map_or(lun..lun + 1, |of| of.luns_of(of.group(lun)))
     }
 
     /// Returns, for each block of the flash in order, the block that has it.
     pub(crate) fn blocks_on_flash(&self) -> impl Iterator<Item = u32> {
-        let blocks = self.space.luns * self.space.blocks_per_lun;
-        let each = self.superblocks.map_or(1, |of| of.luns());
-        (0..blocks * each).map(|block| self.block_on_flash(block))
+        let each = self.shape.superblocks.map_or(1, |of| of.luns());
+        (0..self.blocks() * each).map(|block| self.block_on_flash(block))
     }
 
     /// Returns the block that has a block of the flash.
     pub(crate) fn block_on_flash(&self, block: u32) -> u32 {
-        self.superblocks.map_or(block, |of| of.superblock(block))
+        self.shape.superblocks.map_or(block, |of| of.superblock(block))
     }
 
     #[cold]

@@ -5,189 +5,87 @@
 //! erased blocks from one [`BlockPool`]. A slot is the unit of the mapping: the
 //! NAND page, or a logical page where that is smaller.
 //!
-//! **Garbage collection never deadlocks.** On each LUN a log has up to `n` open blocks, one for each front
-//! ([`super::placement`]), which take new versions and copies alike, and `reserve` erased blocks of its own (at least
-//! one). The front that is being written is the frontier. When its block is full, it takes another from the pool; if
-//! the log already has as many blocks as its `limit`, or the pool is empty, it collects garbage: the live slots of a
-//! victim, chosen by a policy ([`super::gc`]), go into the open blocks of their fronts. Those that find no room there
-//! go together into one block of the reserve, which has room for them, as they fill at most one block; the erased
-//! victim refills the reserve or goes to the pool. All blocks but the open ones and the reserve are closed and full.
-//! When a log collects, the block of the frontier is full, so at most `n - 1` blocks are open, and there are more
-//! closed blocks than the live slots need ([`blocks_at_least`]): in one of them the live slots fill fewer pages than
-//! the block has, and collecting that block gains a page. Every policy takes such a victim after finitely many others,
-//! and collecting the others loses nothing: a victim's live slots never fill more pages than the victim had. Collecting
-//! one log never writes into another, so collections do not nest. Check mode verifies before every collection that
-//! there are more closed blocks than the live slots need, and after every request that no LUN has more open blocks than
-//! fronts. If fronts are speeds, whatever block is open is filled before anything is collected, so that all open blocks
-//! are full by then, as with one front.
+//! A write goes through the parts of a log from the bottom of this list to the top; none knows those below it:
 //!
-//! Whoever owns a log must see to it that it has enough blocks: `limit` keeps the data from taking what the
-//! translation pages need, and the blocks that translation pages have borrowed can be regained for the data by
-//! collecting translation pages ([`Log::reclaim`]). (Where slots are smaller than pages, the copies into each front end on
-//! a page boundary, so up to `n (slots_per_page - 1)` slots of each block count as lost.)
+//! - [`stock`]: what each block is used for, where an erased one comes from, which is collected next;
+//! - [`heads`]: the open blocks, one for each LUN and front;
+//! - [`durable`]: what must be on flash before a block is erased;
+//! - [`placed`] and [`route`]: which LUN and which head take a page;
+//! - [`writer`]: puts pages under a head;
+//! - [`mover`]: moves the data of a block elsewhere and erases it ([`carry`] is the loop);
+//! - [`slc`]: the SLC cache;
+//! - this file: a write, and what callers ask.
 //!
-//! **Blocks may differ in size** ([`super::gc::Space::slots`]). The argument then counts on the smallest block
-//! ([`super::gc::Space::sure`]), and a reserve must have room for the live slots of any victim of its LUN.
-//!
-//! **Blocks that were never written** may count as closed and empty ([`Log::close_unwritten`]), and so as
-//! gainful.
-//!
-//! **Wear levelling does not invalidate the argument.** [`Log::relocate`] moves a closed block's live slots into one
-//! erased block of the reserve, and in exchange gives the reserve the block that it has erased. What is left of the
-//! destination is set aside, at most one block on each LUN, and is written before anything is collected for a frontier;
-//! before anything is reclaimed for another log, the frontier's live slots are moved there. So a log that collects has
-//! nothing set aside.
+//! **Garbage collection never deadlocks**, because of two invariants, which check mode verifies. A LUN that must
+//! collect has a closed block whose collection gains a page ([`stock`]). Moving the data of a block takes no room but a
+//! block of the reserve, which it gives back ([`mover`]). If fronts are speeds, whatever block is open is filled before
+//! anything is collected, so that all open blocks are full by then, as with one front.
 
 mod addresses;
-mod audit;
-mod background;
-mod cache;
-mod collect;
-mod cursor;
-mod frontier;
-mod fronts;
+mod around;
+mod asked;
+mod blocks;
+mod carry;
+pub(crate) mod check;
+mod durable;
+mod found;
+mod heads;
+mod mover;
 mod placed;
-mod recover;
-mod refresh;
-mod run;
-mod serial;
+mod route;
+mod saved;
 mod shape;
 mod slc;
-mod state;
-mod trims;
+mod stock;
+mod turn;
+mod writer;
+
+use std::ops::{Deref, DerefMut};
 
 use addresses::Addresses;
-use background::Background;
-use cache::SlcCache;
-use fronts::Fronts;
+pub(crate) use around::{Keeper, Under};
+pub(crate) use asked::Asked;
+pub(crate) use blocks::State;
+pub use found::FoundBlock;
+use heads::{At, Gap};
+use mover::Mover;
+pub use mover::Refreshed;
 use placed::Placed;
-pub use recover::FoundBlock;
-use serial::Serial;
 pub(crate) use shape::{Shape, blocks_at_least, blocks_wanted, fronts, live_most, slc_blocks, sure_slots};
-use trims::Trims;
+use slc::SlcCache;
+pub(crate) use stock::Stock;
+use writer::Writer;
 
 use super::blocks::pool::BlockPool;
-use super::gc::Policy;
 use super::slots::Slots;
-use crate::flash::{Cause, Work};
-use crate::ftl::settings::Settings;
-use crate::util::{NONE, memory, stream};
-
-/// The role of a block in this log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// The block does not belong to this log.
-    Absent,
-    Reserve,
-    Open,
-    Closed,
-    /// The block is closed, and its collection was begun in the background.
-    Begun,
-    /// The block is full, in SLC mode, and waits until it is folded.
-    Cached,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Block {
-    valid: u32,
-    /// For a block of the reserve or of the SLC cache, the next block in their list.
-    next: u32,
-    state: State,
-    /// Whether the block counts as closed and empty although it was never written ([`Log::close_unwritten`]).
-    unwritten: bool,
-    /// Whether the block is used with one bit a cell.
-    slc: bool,
-    /// The number up to which all programs and erases must finish before the block is erased: the data that
-    /// replaces its invalid slots may still be on its way to another LUN ([`Work::mark`]). Used only during a
-    /// run.
-    after: u32,
-}
-
-impl Block {
-    fn new(state: State) -> Block {
-        Block { valid: 0, next: NONE, state, unwritten: false, slc: false, after: 0 }
-    }
-}
-
-/// What the log has on one LUN.
-#[derive(Clone, Copy, Debug)]
-struct Lun {
-    /// First block in the list of the reserve.
-    reserve: u32,
-    reserve_len: u32,
-    /// Number of blocks that the log has on the LUN.
-    held: u32,
-    /// Next slot of the frontier; `end` is one past its last slot, and equal to `next` if there is no frontier.
-    next: u32,
-    end: u32,
-    live: u32,
-}
-
-impl Lun {
-    /// Whether the frontier is full, or there is none.
-    #[inline]
-    fn is_full(&self) -> bool {
-        self.next == self.end
-    }
-}
-
-/// Where the next pages are written, and what waits for the pages that are filled there.
-#[derive(Clone, Debug)]
-struct Cursor {
-    /// Whether writes go to the cursor's LUN rather than to the owner's home LUN.
-    leads: bool,
-    /// Front of the next write, if slots are smaller than pages, so that each front has a page buffer; otherwise 0.
-    front: u32,
-    /// For each front that has a page buffer, the LUN whose page is filled there next; or one LUN, where dynamic
-    /// allocation looks first.
-    luns: Vec<u32>,
-    /// Blocks with a slot whose owner has a newer version in a page buffer, possibly on another LUN, each with the front
-    /// of that page buffer.
-    superseded: Vec<(u32, u32)>,
-}
-
-/// The layers under a log, which several logs may share.
-pub(crate) struct Under<'a> {
-    /// Which slot holds the data of which owner.
-    pub(crate) slots: &'a mut Slots,
-    /// The erased blocks.
-    pub(crate) pool: &'a mut BlockPool,
-    /// The sink for the steps.
-    pub(crate) work: &'a mut Work,
-}
-
-/// Number of blocks for which [`Cursor::superseded`] has room before it must grow.
-const SUPERSEDED: usize = 16;
+use crate::flash::{Cause, Cells, Work};
+use crate::ftl::placement::FrontCount;
+use crate::ftl::settings::{Settings, SlcFull};
+use crate::util::{Bits, NONE, Stat, memory};
 
 /// A log-structured store.
 #[derive(Clone, Debug)]
 pub struct Log {
-    shape: Shape,
-    pub(crate) addresses: Addresses,
-    blocks: Vec<Block>,
-    /// What the log has on each LUN; a single entry for all LUNs if one block is filled at a time.
-    luns: Vec<Lun>,
-    /// The closed blocks.
-    pub(crate) victims: Policy,
-    /// Number of writes so far, not counting copies.
-    writes: u64,
-    cursor: Cursor,
-    serial: Option<Serial>,
-    /// The open blocks other than the frontiers.
-    fronts: Fronts,
-    /// The placement, which says which front takes a page; without it there is one front. A placement by speed
-    /// exists only during a run, so never in a saved state.
-    placed: Option<Box<Placed>>,
+    mover: Mover,
     /// The SLC cache, if there is one.
-    slc: Option<Box<SlcCache>>,
-    /// Whether something must be chosen or finished before a write ([`Log::chooses`]).
+    slc: Option<SlcCache>,
+    /// Whether something must be chosen or finished before a write.
     chooses: bool,
-    /// What is collected in the background; exists only during a run.
-    background: Option<Box<Background>>,
-    /// The live slots of the block being collected, with their owners.
-    leaving: Vec<(u32, u32)>,
-    /// Trims that would not yet survive a power cut.
-    trims: Option<Box<Trims>>,
+}
+
+/// A log is a mover, to which it adds writes.
+impl Deref for Log {
+    type Target = Mover;
+
+    fn deref(&self) -> &Mover {
+        &self.mover
+    }
+}
+
+impl DerefMut for Log {
+    fn deref_mut(&mut self) -> &mut Mover {
+        &mut self.mover
+    }
 }
 
 impl Log {
@@ -198,57 +96,189 @@ impl Log {
         (slots, pool): (&mut Slots, &mut BlockPool),
         check: bool,
     ) -> Log {
-        let addresses = Addresses::new(&shape, settings, pool);
-        let space = addresses.space;
-        let lun = Lun { reserve: NONE, reserve_len: 0, held: 0, next: 0, end: 0, live: 0 };
-        let rng = stream(settings.seed, shape.gc.name());
-        let mut log = Log {
-            shape,
-            addresses,
-            blocks: vec![Block::new(State::Absent); pool.count() as usize],
-            luns: vec![lun; space.luns as usize],
-            victims: Policy::new(shape.policy(settings), &settings.ftl.victims, space, rng),
-            writes: 0,
-            cursor: Cursor {
-                leads: shape.slots_per_page > 1 || shape.dynamic,
-                front: 0,
-                luns: vec![0],
-                superseded: Vec::with_capacity(SUPERSEDED),
-            },
-            serial: shape.serial.then(|| Serial::new(shape.luns, shape.limit)),
-            fronts: Fronts::new(space.luns, 0, false),
-            placed: None,
-            slc: None,
-            chooses: shape.dynamic,
-            background: None,
-            leaving: Vec::with_capacity(space.slots_per_block as usize),
-            trims: None,
-        };
-        for lun in 0..space.luns {
-            for _ in 0..shape.reserve {
-                let block = log.take_block(lun, pool).expect("a LUN has more blocks than the reserves");
-                log.reserve_push(lun, block);
-            }
-        }
-        if let Some(name) = shape::placement(settings).filter(|_| shape.gc == Cause::Gc) {
-            log.place_by(name, settings, None);
-        }
+        let mut log = Log::without_reserve(shape, settings, pool);
+        log.stock.take_reserve(pool);
         if check {
-            log.police(slots);
+            check::police(&log, slots);
         }
         log
     }
 
-    /// Returns the shape with which the log was made.
-    pub(crate) fn shape(&self) -> &Shape {
-        &self.shape
+    /// Makes an empty log that has no blocks yet.
+    fn without_reserve(shape: Shape, settings: &Settings, pool: &BlockPool) -> Log {
+        let mover = Mover::new(Writer::new(shape, settings, pool));
+        let mut log = Log { mover, slc: None, chooses: shape.dynamic || shape.serial };
+        if let Some(name) = shape::placement(settings).filter(|_| shape.gc == Cause::Gc) {
+            log.place_by(name, settings, None);
+        }
+        log
     }
 
-    /// Returns the number of blocks of the flash, whether they belong to this log or not.
-    pub(crate) fn blocks(&self) -> u32 {
-        self.blocks.len() as u32
+    /// Lets the placement of this name say where pages go. If it chooses by speed, the pool must already keep
+    /// its erased blocks sorted by the speed of these cells.
+    pub(crate) fn place_by(&mut self, name: &str, settings: &Settings, cells: Option<&Cells>) {
+        let placed = Placed::new(name, &self.addresses, settings, cells);
+        let Shape { luns, slots_per_page, superblocks, nand_pages, .. } = *self.shape();
+        self.heads.spread(placed.fronts, placed.by_speed);
+        if slots_per_page > 1 {
+            assert!(!placed.by_speed, "a page is filled by one write");
+            self.route.luns = (0..placed.fronts).map(|front| front % luns).collect();
+        }
+        if self.shape().slc_most > 0 {
+            // In a superblock the first pages of word lines come one after another, unless a word line is programmed at
+            // once.
+            let wide = superblocks.filter(|_| nand_pages == 1).map_or(1, |of| of.luns());
+            let page = self.shape().slots_per_nand_page() * wide;
+            let line = page * settings.flash.cell.bits();
+            let head = placed.fronts - 1;
+            self.heads.gap = Some(Gap { head, line, page, whole: nand_pages > 1 });
+            self.slc = Some(SlcCache { on: false, folds: settings.ftl.slc_full == SlcFull::Fold, head });
+        }
+        self.route.placed = Some(Box::new(placed));
+        self.chooses = true;
     }
 
+    /// Lets the host's writes go into the SLC cache from now on, if there is one.
+    pub(crate) fn use_cache(&mut self) {
+        self.slc.iter_mut().for_each(|slc| slc.on = true);
+    }
+
+    /// Prepares the log for [`Log::background_step`].
+    pub(crate) fn collect_in_background(&mut self) {
+        self.chooses = true;
+        self.mover.collect_in_background();
+    }
+
+    /// Forgets the numbers of programs and erases, and what was counted, which begin anew with the run.
+    pub(crate) fn forget_numbers(&mut self) {
+        self.durable.after.fill(0);
+        if let Some(placed) = &mut self.route.placed {
+            placed.counts.fill((0, 0));
+        }
+    }
+
+    /// Writes an owner's new version and invalidates the old version, after collecting garbage if necessary.
+    #[inline(always)] // called for every write
+    pub(crate) fn write(&mut self, mut under: Under, asked: Asked) {
+        if self.chooses {
+            return self.write_chosen(&mut under.again(), asked);
+        }
+        let Asked { owner, cause, .. } = asked;
+        let at = At::first(self.route.lun(&self.addresses, owner));
+        if self.heads[at].is_full() {
+            // Most writes need none of this in memory.
+            let mut under = under.again();
+            if under.pool.free(at.lun) == 0 && self.wants_block(at.lun) {
+                under.ask_back(at.lun);
+            }
+            self.make_room(&mut under, at);
+        }
+        let old = self.renew(under.slots, owner);
+        let slot = self.place(under.slots, at, owner);
+        self.program_placed(under.work, (at, cause), (owner, old), slot);
+    }
+
+    /// Does what [`Log::write`] does where something must be chosen or finished first.
+    #[inline(never)] // keeps the path of most writes short
+    fn write_chosen(&mut self, under: &mut Under, asked: Asked) {
+        let Asked { owner, cause, .. } = asked;
+        let at = asked.choose(&mut self.mover, under, self.slc.filter(|slc| slc.on));
+        if self.heads[at].is_full() {
+            self.make_room(under, at);
+        }
+        let old = self.renew(under.slots, owner);
+        let slot = self.place(under.slots, at, owner);
+        self.leave_empty(under.slots, at);
+        if !self.shape().serial {
+            self.program_placed(under.work, (at, cause), (owner, old), slot);
+        } else if !self.is_begun(at) {
+            self.program_page(at, slot, cause, under.work);
+        }
+    }
+
+    /// Invalidates an owner's data, if there is any.
+    pub(crate) fn trim(&mut self, slots: &mut Slots, owner: u32) {
+        let Writer { addresses, stock, route, durable, .. } = &mut *self.mover;
+        if let Some(placed) = &mut route.placed {
+            placed.invalidated(addresses, stock, owner, slots.of(owner));
+        }
+        let old = slots.trim(owner);
+        if old != NONE {
+            durable.note_trim(owner, old);
+            self.invalidate(slots, old);
+        }
+    }
+
+    /// Puts the first versions of owners in place before time 0, like a write but without steps. It
+    /// stops at an owner that already has a version, or whose place is not the next slot of an open block;
+    /// `owners` then begins with that owner.
+    pub(crate) fn prefill(&mut self, slots: &mut Slots, owners: &mut &[u32], work: &mut Work) {
+        let kind = self.shape().kind();
+        while let Some(&first) = owners.first().filter(|_| !self.route.leads && self.route.placed.is_none()) {
+            let at = At::first(self.addresses.home(first));
+            let rest = self.heads[at];
+            if rest.is_full() || slots.of(first) != NONE {
+                break;
+            }
+            // With several LUNs, the next owner goes to another one.
+            let most = if self.shape().luns > 1 { 1 } else { owners.len().min(rest.left() as usize) };
+            let laid = slots.prefill(rest.next, &owners[..most], kind);
+            self.heads[at].next += laid;
+            let block = self.addresses.block(rest.next);
+            self.stock.fill(at.lun, block, laid);
+            *owners = &owners[laid as usize..];
+            self.stock.writes += u64::from(laid);
+            work.prefill(rest.next, laid, Cause::Host);
+            self.close_if_full(at);
+        }
+    }
+}
+
+/// What only a serial log does: one that gathers owners into pages.
+impl Log {
+    /// Whether the next owner that is written begins a new page.
+    pub(crate) fn begins_page(&self) -> bool {
+        !self.is_begun(At::first(0))
+    }
+
+    /// Whether the open block is full and the next one is the last that the log may have, so that garbage collection is
+    /// due.
+    pub(crate) fn takes_last(&self) -> bool {
+        self.heads[At::first(0)].is_full() && self.stock.held(0) + 1 >= self.shape().limit
+    }
+
+    /// Opens another block if the open one is full, after collecting garbage if necessary.
+    pub(crate) fn open_next(&mut self, under: &mut Under) {
+        self.make_room(under, At::first(0));
+    }
+
+    /// Collects garbage until the log may take another block.
+    pub(crate) fn collect_until_free(&mut self, under: &mut Under) {
+        let mut gainless = 0;
+        while self.stock.held(0) >= self.shape().limit {
+            self.collect(under, 0, &mut gainless);
+        }
+    }
+
+    /// Programs the page that was begun, if there is one, although it is part-full.
+    pub(crate) fn finish_page(&mut self, under: &mut Under, cause: Cause) {
+        let at = At::first(0);
+        if self.pad(under.slots, at) {
+            let last = self.heads[at].next - 1;
+            self.program_page(at, last, cause, under.work);
+        }
+    }
+
+    /// Returns the owners whose newest versions are in the NAND page of a slot.
+    pub(crate) fn owners_beside(&self, slots: &Slots, slot: u32) -> impl Iterator<Item = u32> {
+        let count = self.shape().slots_per_nand_page();
+        let first = self.addresses.nand_page(slot) * count;
+        (first..first + count).filter(|&slot| slots.valid.get(slot)).map(|slot| slots.spare.of(slot))
+    }
+}
+
+/// What the host and the device ask.
+impl Log {
     /// Begins to load into the CPU cache the slot and block state that a new version of an owner will change. The
     /// owner's map entry has been loaded already.
     #[inline]
@@ -256,129 +286,38 @@ impl Log {
         let slot = slots.of(owner);
         if slot != NONE {
             slots.valid.fetch(slot);
-            memory::fetch(&self.blocks, self.addresses.block(slot) as usize);
+            memory::fetch(self.stock.blocks.all(), self.addresses.block(slot) as usize);
         }
-        if let Some(slc) = &self.slc {
-            memory::fetch(&slc.kept, owner as usize);
-        }
-    }
-
-    /// Returns the number of blocks that the log has on a LUN, including its reserve.
-    pub(crate) fn held(&self, lun: u32) -> u32 {
-        self.luns[lun as usize].held
-    }
-
-    /// Finishes the background collection on the LUN of an owner's next write, if the reserve is short; returns
-    /// whether it did so. Must be called before [`Log::append`].
-    #[inline]
-    pub(crate) fn end_short(&mut self, under: &mut Under, owner: u32, moved: &mut impl FnMut(u32)) -> bool {
-        if self.background.is_none() {
-            return false;
-        }
-        let lun = self.write_lun(owner);
-        self.is_short(lun) && self.end_begun(under, lun, moved)
-    }
-
-    /// Writes an owner's new version on `lun`, its [`Log::write_lun`], and invalidates the old version, after
-    /// collecting garbage if necessary. `moved` is called with every owner that garbage collection moved.
-    #[inline]
-    pub(crate) fn append(
-        &mut self,
-        under: &mut Under,
-        lun: u32,
-        owner: u32,
-        cause: Cause,
-        moved: &mut impl FnMut(u32),
-    ) {
-        debug_assert!(!self.is_short(lun), "a victim is ended first");
-        if self.placed.is_some() {
-            return self.append_placed(under, lun, owner, cause, moved);
-        }
-        if self.luns[lun as usize].is_full() {
-            self.open_frontier(under, lun, moved);
-        }
-        let old = self.renew(under.slots, owner);
-        let slot = self.place(under.slots, lun, owner);
-        self.program_placed(under.work, (lun, cause), (owner, old), (slot, slot + 1));
-    }
-
-    /// Programs the page of the slot where an owner's new version was placed, if the page is full; `old` is the slot of
-    /// the previous version, and `next` the slot that is written next.
-    #[inline(always)] // called for every write
-    fn program_placed(
-        &mut self,
-        work: &mut Work,
-        (lun, cause): (u32, Cause),
-        (owner, old): (u32, u32),
-        (slot, next): (u32, u32),
-    ) {
-        if self.shape.slots_per_page == 1 {
-            work.program(lun, slot, cause);
-            self.close_if_full(lun);
-            if self.shape.dynamic {
-                self.supersede(owner, old);
-                self.settle_superseded(0, work);
-                self.advance_cursor();
-            }
-        } else {
-            self.supersede(owner, old);
-            if self.addresses.in_page(next) == 0 {
-                work.program(lun, self.addresses.page(slot), cause);
-                self.settle_superseded(self.cursor.front, work);
-                self.close_if_full(lun);
-                self.advance_cursor();
-            }
+        if let Some(placed) = &self.route.placed {
+            memory::fetch(&placed.kept, owner as usize);
         }
     }
 
-    /// Forgets the numbers of programs and erases, and what was counted, which begin anew with the run.
-    pub(crate) fn forget_numbers(&mut self) {
-        self.blocks.iter_mut().for_each(|block| block.after = 0);
-        if let Some(placed) = &mut self.placed {
-            placed.counts.fill((0, 0));
-        }
+    /// Whether the next page can go to a LUN that is not busy, or goes into the page buffer that was begun.
+    pub(crate) fn finds_room(&self, busy: &Bits) -> bool {
+        self.page_begun() || (0..self.shape().luns).any(|lun| !busy.get(lun) && self.has_room(lun))
     }
 
-    /// Invalidates an owner's data, if there is any.
-    pub(crate) fn trim(&mut self, slots: &mut Slots, owner: u32) {
-        self.tell_invalid(owner, slots.of(owner));
-        let old = slots.trim(owner);
-        if old != NONE {
-            self.note_trim(owner, old);
-            self.invalidate(slots, old);
-        }
+    /// Returns the LUN of an owner's write after `ahead` other slots have been written, as far as it can be
+    /// known now.
+    #[inline(always)] // called for every request that waits
+    pub(crate) fn write_lun_ahead(&self, owner: u32, ahead: u32) -> u32 {
+        self.route.lun_ahead(&self.addresses, &self.heads, owner, ahead)
     }
 
-    /// Programs every part-full page buffer, with cause [`Cause::Pad`]. NAND pages of a word line that are full keep
-    /// their own cause.
-    pub(crate) fn flush(&mut self, slots: &mut Slots, work: &mut Work) {
-        if self.shape.slots_per_page > 1 {
-            (0..self.cursor.luns.len() as u32).for_each(|front| self.flush_front(front, slots, work));
-        }
+    /// Calls `visit` with the first unit of every block in SLC mode.
+    pub(crate) fn each_slc(&self, visit: &mut dyn FnMut(u32)) {
+        let blocks = (0..self.stock.blocks.count()).filter(|&block| self.stock.blocks[block].slc);
+        blocks.for_each(|block| visit(block * self.shape().pages_per_block));
     }
 
-    /// Counts a write of an owner, and invalidates the previous version; returns the slot of that version, or [`NONE`].
-    #[inline(always)] // called for every write
-    fn renew(&mut self, slots: &mut Slots, owner: u32) -> u32 {
-        self.writes += 1;
-        let old = slots.of(owner);
-        slots.tell(|medium| medium.write(owner, old));
-        if old != NONE {
-            self.invalidate(slots, old);
-        }
-        old
+    /// Returns the placement's own figures.
+    pub(crate) fn placement_stats(&self) -> Vec<Stat> {
+        self.route.placed.as_ref().map_or(Vec::new(), |placed| placed.policy.stats())
     }
 
-    #[inline]
-    fn invalidate(&mut self, slots: &mut Slots, slot: u32) {
-        slots.valid.clear(slot);
-        let block = self.addresses.block(slot);
-        let lun = self.addresses.group(slot);
-        self.luns[lun as usize].live -= 1;
-        let state = &mut self.blocks[block as usize];
-        state.valid -= 1;
-        if state.state == State::Closed {
-            self.victims.invalidate(lun, block, state.valid, self.writes);
-        }
+    /// Returns what went to each front in this run; empty if there is one front, or if fronts are speeds.
+    pub(crate) fn front_counts(&self) -> Vec<FrontCount> {
+        self.route.placed.as_ref().map_or(Vec::new(), |placed| placed.front_counts(&self.heads))
     }
 }

@@ -1,6 +1,9 @@
 //! Size and behaviour of a log, and how many blocks it needs.
 
+use std::ops::Range;
+
 use crate::flash::Cause;
+use crate::flash::media::Kind;
 use crate::flash::parallel::Allocation;
 use crate::flash::superblocks::Superblocks;
 use crate::ftl::blocks::pool::BlockPool;
@@ -32,7 +35,7 @@ pub struct Shape {
     pub nand_pages: u32,
     /// Number of owners (LPNs or translation pages, then trim pages).
     pub owners: u32,
-    /// Number of trim pages among the owners (`trims.rs`).
+    /// Number of trim pages among the owners (`durable.rs`).
     pub trim_pages: u32,
     /// Number of LPNs that a trim page covers.
     pub lpns_per_trim_page: u32,
@@ -45,14 +48,15 @@ pub struct Shape {
     pub reserve: u32,
     /// Number of open blocks that each LUN may have, not counting that of the SLC cache.
     pub fronts: u32,
-    /// Number of blocks of each LUN of which the SLC cache can be sure, and the most that it may have; 0: there is none.
+    /// Number of blocks of each LUN of which the SLC cache can be sure, and the most that it may have; 0: there is
+    /// none.
     pub slc_blocks: u32,
     /// The largest number of blocks that the SLC cache may have on each LUN.
     pub slc_most: u32,
     /// The cause with which copies are counted.
     pub gc: Cause,
     /// Whether one block is filled at a time, on any LUN; `limit` and `reserve` are then those of the whole
-    /// log, see [`super::serial`].
+    /// log, see [`super::stock`].
     pub serial: bool,
 }
 
@@ -62,6 +66,27 @@ impl Shape {
     pub(crate) fn slots(&self, pool: &BlockPool) -> Slots {
         let slots = pool.count() * self.pages_per_block * self.slots_per_page;
         Slots::new(self.owners, Spare::new(slots, self.slots_per_page, self.luns))
+    }
+
+    /// Returns the number of owners that are logical or translation pages; later owners are trim pages.
+    pub(crate) fn pages(&self) -> u32 {
+        self.owners - self.trim_pages
+    }
+
+    /// Returns the trim page that covers a logical page.
+    pub(super) fn trim_page(&self, lpn: u32) -> u32 {
+        self.pages() + lpn / self.lpns_per_trim_page
+    }
+
+    /// Returns the logical pages that a trim page covers.
+    pub(super) fn lpns_of(&self, trim_page: u32) -> Range<u32> {
+        let first = (trim_page - self.pages()) * self.lpns_per_trim_page;
+        first..first.saturating_add(self.lpns_per_trim_page).min(self.pages())
+    }
+
+    /// Returns the purpose for which the log's blocks are taken.
+    pub(super) fn kind(&self) -> Kind {
+        if self.gc == Cause::GcMap { Kind::Map } else { Kind::Data }
     }
 
     /// Returns the number of slots in the pages that may be begun on a LUN.
@@ -120,35 +145,24 @@ pub(crate) fn live_most(settings: &Settings) -> u64 {
     let (user, luns) = (settings.user_pages(), u64::from(settings.flash.luns()));
     match settings.ftl.allocation {
         Allocation::Static(_) if whole_pages => settings.spread().most(user),
-        // One page more, so that there is always a LUN with room for the next page, see `Log::turn`.
+        // One page more, so that there is always a LUN with room for the next page, see `Route::turn`.
         Allocation::Dynamic if whole_pages => user.div_ceil(luns) + 1,
         // Pages are filled one after another, and the LUNs take turns.
         _ => user.div_ceil(luns),
     }
 }
 
-/// Returns the least number of blocks with which a LUN that has `live` live slots can collect garbage. All but one of
+/// Returns the least number of blocks, of `pages` pages of `slots` slots each, with which a LUN that has `live` live
+/// slots can collect garbage. All but one of
 /// the open blocks may be part-full when the LUN collects.
-pub(crate) fn blocks_at_least(
-    live: u64,
-    pages_per_block: u32,
-    slots_per_page: u32,
-    reserve: u32,
-    fronts: u32,
-) -> u64 {
-    // One page more than the live slots, see `Log::room`, and those that the fronts have begun.
-    let slots = live + if slots_per_page == 1 { 1 } else { u64::from((1 + fronts) * slots_per_page) };
-    slots.div_ceil(sure_slots(pages_per_block, slots_per_page, fronts)) + u64::from(reserve + fronts - 1)
+pub(crate) fn blocks_at_least(live: u64, pages: u32, slots: u32, reserve: u32, fronts: u32) -> u64 {
+    // One page more than the live slots, see `Stock::fits`, and those that the fronts have begun.
+    let live = live + if slots == 1 { 1 } else { u64::from((1 + fronts) * slots) };
+    live.div_ceil(sure_slots(pages, slots, fronts)) + u64::from(reserve + fronts - 1)
 }
 
 /// Returns the number of blocks with which the oldest block of a sequential overwrite holds nothing valid when
 /// it is collected: one block more than the live slots need.
-pub(crate) fn blocks_wanted(
-    live: u64,
-    pages_per_block: u32,
-    slots_per_page: u32,
-    reserve: u32,
-    fronts: u32,
-) -> u64 {
-    live.div_ceil(sure_slots(pages_per_block, slots_per_page, fronts)) + u64::from(reserve + fronts)
+pub(crate) fn blocks_wanted(live: u64, pages: u32, slots: u32, reserve: u32, fronts: u32) -> u64 {
+    live.div_ceil(sure_slots(pages, slots, fronts)) + u64::from(reserve + fronts)
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::pages::TranslationPages;
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
-use crate::ftl::log::Log;
+use crate::ftl::log::{Asked, Log};
 use crate::ftl::slots::Slots;
 
 /// What a mapping cache works with while it serves a request.
@@ -52,7 +52,7 @@ impl Context<'_> {
     /// Reads a translation unit on behalf of the host, past the cache: all of its NAND page, or the unit's share of it.
     pub(crate) fn read_out(&mut self, unit: u32) {
         self.work.chain();
-        if self.pages.log.is_serial() {
+        if self.pages.log.shape().serial {
             self.load_unit(unit);
         } else {
             self.read(unit);
@@ -88,9 +88,8 @@ impl Context<'_> {
 
     fn append(&mut self, page: u32, updated: u32) {
         self.pages.count_updates(updated);
-        let (log, mut under) = self.pages.on_flash(self.pool, self.work);
-        log.end_short(&mut under, page, &mut |_| ());
-        log.append(&mut under, log.write_lun(page), page, Cause::Map, &mut |_| ());
+        let (log, under) = self.pages.on_flash(self.pool, self.work);
+        log.write(under, Asked::of(page, Cause::Map));
         if self.pages.persisted.is_some() {
             self.pages.hold(page);
         }
@@ -99,7 +98,7 @@ impl Context<'_> {
     /// After a power cut, programs every unit with an entry that disagrees with where the data was found; all units
     /// must have been read.
     pub(crate) fn renew(&mut self) {
-        let serial = self.pages.log.is_serial();
+        let serial = self.pages.log.shape().serial;
         for unit in 0..self.pages.units {
             let (first, end) = self.pages.range(unit);
             let Some(persisted) = &self.pages.persisted else { return };

@@ -12,7 +12,7 @@ use super::units::{Gathering, UnitSpace};
 use crate::flash::media::{Kind, Media, Tape};
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::{BlockPool, Claims};
-use crate::ftl::log::{Log, Shape, Under};
+use crate::ftl::log::{Asked, Log, Shape, Under};
 use crate::ftl::settings::Settings;
 use crate::ftl::slots::Slots;
 use crate::util::codec::{Damage, Decoder, Encoder};
@@ -68,9 +68,9 @@ impl TranslationPages {
         let mut slots = shape.slots(pool);
         let mut log = Log::new(shape, settings, (&mut slots, pool), check);
         if !shape.serial {
-            let mut under = Under { slots: &mut slots, pool, work };
+            let mut under = Under { slots: &mut slots, pool, work, keeper: None };
             for page in 0..shape.owners {
-                log.append(&mut under, log.write_lun(page), page, Cause::Map, &mut |_| ());
+                log.write(under.again(), Asked::of(page, Cause::Map));
             }
             log.flush(under.slots, under.work);
         }
@@ -86,7 +86,7 @@ impl TranslationPages {
     ) -> TranslationPages {
         let lpns = settings.user_pages() as u32;
         TranslationPages {
-            gathering: Gathering::new(if log.is_serial() { space.units } else { 0 }),
+            gathering: Gathering::new(if log.shape().serial { space.units } else { 0 }),
             log,
             slots,
             per_page: Divider::new(space.entries),
@@ -117,7 +117,7 @@ impl TranslationPages {
             match entries {
                 Some(entries) => persisted[first as usize..end as usize].copy_from_slice(&entries),
                 // Gathered units have no copy before their first update.
-                None if pages.log.is_serial() => (),
+                None if pages.log.shape().serial => (),
                 None => return Err(format!("translation page {unit} is nowhere on flash")),
             }
         }
@@ -128,7 +128,7 @@ impl TranslationPages {
     /// Whether the translation pages must be told about data put in place before time 0
     /// ([`super::context::Context::prefill`]).
     pub(crate) fn hears_of_data(&self) -> bool {
-        self.log.is_serial() || self.persisted.is_some()
+        self.log.shape().serial || self.persisted.is_some()
     }
 
     /// Returns, for each LUN, the number of pages that hold a unit.
@@ -218,12 +218,12 @@ impl TranslationPages {
         pool: &'a mut BlockPool,
         work: &'a mut Work,
     ) -> (&'a mut Log, Under<'a>) {
-        (&mut self.log, Under { slots: &mut self.slots, pool, work })
+        (&mut self.log, Under { slots: &mut self.slots, pool, work, keeper: None })
     }
 
     /// Programs what waits in page buffers; gathered units never wait there.
     pub(crate) fn flush(&mut self, pool: &mut BlockPool, work: &mut Work) {
-        if !self.log.is_serial() {
+        if !self.log.shape().serial {
             let (log, under) = self.on_flash(pool, work);
             log.flush(under.slots, under.work);
         }
@@ -269,7 +269,7 @@ impl TranslationPages {
     /// In a loaded state, sets the flash copies of entries that are not `dirty` in the cache to the slots that
     /// `data` has for them.
     pub(crate) fn agree(&mut self, data: &Slots, dirty: &IsDirty) -> Result<(), Damage> {
-        for unit in (0..self.units).filter(|&unit| self.log.is_serial() && !self.is_written(unit)) {
+        for unit in (0..self.units).filter(|&unit| self.log.shape().serial && !self.is_written(unit)) {
             let (first, end) = self.range(unit);
             if let Some(lpn) = (first..end).find(|&lpn| data.of(lpn) != NONE && !dirty(lpn, self)) {
                 return Damage::impossible(format!("the mapping of page {lpn} is nowhere on flash"));

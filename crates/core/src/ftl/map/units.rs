@@ -24,7 +24,7 @@ use super::context::Context;
 use super::pages::TranslationPages;
 use crate::config::Contradiction;
 use crate::flash::{ByCause, Cause};
-use crate::ftl::log::Under;
+use crate::ftl::log::{Asked, Under};
 use crate::ftl::settings::FlushCounts;
 use crate::ftl::settings::Settings;
 use crate::util::codec::{Damage, MOST_COUNTED};
@@ -201,8 +201,8 @@ impl Context<'_> {
 
     fn append_unit(&mut self, unit: u32) {
         self.pages.gathering.stale = true;
-        let (log, mut under) = self.pages.on_flash(self.pool, self.work);
-        log.append_next(&mut under, unit, Cause::Map);
+        let (log, under) = self.pages.on_flash(self.pool, self.work);
+        log.write(under, Asked::of(unit, Cause::Map));
     }
 
     /// Reads the page that holds a unit's newest copy, once for all units in it that are `wanted`.
@@ -227,13 +227,13 @@ impl Context<'_> {
     fn make_room(&mut self) {
         let Context { pages, pool, work, .. } = self;
         let TranslationPages { log, slots, gathering, units, .. } = &mut **pages;
-        let mut under = Under { slots, pool, work };
+        let mut under = Under { slots, pool, work, keeper: None };
         while log.takes_last() {
             under.work.chain();
             log.open_next(&mut under);
             if std::mem::take(&mut gathering.stale) {
                 for owner in *units..log.shape().owners {
-                    log.append_next(&mut under, owner, Cause::Dir);
+                    log.write(under.again(), Asked::of(owner, Cause::Dir));
                 }
             }
             log.collect_until_free(&mut under);
@@ -243,7 +243,7 @@ impl Context<'_> {
     /// Puts an LPN's mapping on flash before time 0, without a simulated operation.
     pub(crate) fn prefill(&mut self, lpn: u32) {
         let unit = self.pages.of(lpn);
-        if self.pages.log.is_serial() && !self.pages.is_written(unit) {
+        if self.pages.log.shape().serial && !self.pages.is_written(unit) {
             self.append_unit(unit);
         }
         self.persist([lpn]);

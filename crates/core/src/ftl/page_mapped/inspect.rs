@@ -1,15 +1,18 @@
-//! What a page-mapped FTL reports: where data is, what is cached, and what the FTL has counted.
+//! What a page-mapped FTL reports: where data is, what is cached, what the FTL has counted, and what is on its media.
 
 use std::ops::Range;
 
 use super::PageMapped;
+use crate::flash::Work;
+use crate::flash::media::{Kind, Media, Tape};
 use crate::flash::moves::Moves;
 use crate::ftl::blocks::endurance;
+use crate::ftl::log::check;
 use crate::ftl::map::pages::MapStats;
 use crate::ftl::map::translation::Translation;
 use crate::ftl::map::units::UnitSpace;
 use crate::ftl::placement::FrontCount;
-use crate::ftl::{Cooperate, Follow, Inspect, Locate, LookUp, Police};
+use crate::ftl::{Cooperate, Follow, Inspect, Locate, LookUp, Police, Survive};
 use crate::request::{Entry, Pages};
 use crate::util::{Bits, NONE, Stat};
 
@@ -108,7 +111,7 @@ impl<T: Translation> Inspect for PageMapped<T> {
 
     fn stats(&self) -> Vec<(&'static str, Vec<Stat>)> {
         let logs = [("gc", &self.data), ("translation_gc", self.pages.log())];
-        let of_logs = logs.map(|(part, log)| (part, log.victims.stats()));
+        let of_logs = logs.map(|(part, log)| (part, log.stock.victims.stats()));
         let parts = [("ftl", self.translation.stats()), ("placement", self.data.placement_stats())];
         let handed = self.handed.as_ref().map(|handed| ("host_map", handed.stats()));
         parts.into_iter().chain(of_logs).chain(handed).collect()
@@ -145,7 +148,7 @@ impl<T: Translation> Inspect for PageMapped<T> {
 
 impl<T: Translation> Follow for PageMapped<T> {
     fn follow(&mut self, moves: &Moves) {
-        self.data.follow(&mut self.slots, moves, self.lpns);
+        check::follow(&self.data, &mut self.slots, moves, self.lpns);
     }
 }
 
@@ -157,9 +160,9 @@ impl<T: Translation> Police for PageMapped<T> {
     fn verify_request(&self, request: Pages) -> Result<(), String> {
         self.handed.as_ref().map_or(Ok(()), |handed| handed.verify())?;
         (request.first..request.first + request.pages).try_for_each(|lpn| {
-            self.data.verify_owner(&self.slots, lpn)?;
+            check::verify_owner(&self.data, &self.slots, lpn)?;
             if T::ON_FLASH {
-                self.pages.log().verify_owner(self.pages.slots(), self.pages.of(lpn))?;
+                check::verify_owner(self.pages.log(), self.pages.slots(), self.pages.of(lpn))?;
                 self.pages.verify_entry(lpn, self.translation.dirty(lpn, &self.pages), &self.slots)?;
                 self.translation.verify(lpn, self.slots.of(lpn))?;
             }
@@ -169,13 +172,13 @@ impl<T: Translation> Police for PageMapped<T> {
 
     fn verify(&self) -> Result<(), String> {
         self.handed.as_ref().map_or(Ok(()), |handed| handed.verify())?;
-        self.data.verify(&self.slots)?;
-        self.pages.log().verify(self.pages.slots())?;
+        check::verify(&self.data, &self.slots)?;
+        check::verify(self.pages.log(), self.pages.slots())?;
         for block in 0..self.pool.count() {
             let owners = [
                 self.pool.is_free(block),
-                self.data.has(block),
-                self.pages.log().has(block),
+                self.data.stock.has(block),
+                self.pages.log().stock.has(block),
                 self.pool.is_retired(block),
                 self.pool.is_spare(block),
             ];
@@ -190,5 +193,47 @@ impl<T: Translation> Police for PageMapped<T> {
             }
         }
         Ok(())
+    }
+}
+
+impl<T: Translation> Survive for PageMapped<T> {
+    fn write_media(&self, media: &mut Media) -> u64 {
+        for block in 0..media.blocks() {
+            media.set_erases(block, self.pool.erase_count(self.data.addresses.block_on_flash(block)));
+        }
+        let last = check::write_media(&self.data, &self.slots, media);
+        if T::ON_FLASH {
+            last.max(check::write_media(self.pages.log(), self.pages.slots(), media))
+        } else {
+            last
+        }
+    }
+
+    fn record(&mut self, tape: &Tape, media: &Media) {
+        let gathered = self.data.shape().superblocks.map(|superblocks| media.gathered(superblocks));
+        let media = gathered.as_ref().unwrap_or(media);
+        self.slots.record(tape, self.lpns, media);
+        if T::ON_FLASH {
+            self.pages.record(tape, media);
+        }
+    }
+
+    fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
+        let slot = self.slots.of(lpn);
+        if slot == NONE {
+            return Ok(None);
+        }
+        let slots_per_page = self.data.shape().slots_per_page;
+        let slot = self.data.addresses.slot_on_flash(slot);
+        let found = media.version(Kind::Data, slots_per_page, slot, lpn);
+        found
+            .map(Some)
+            .ok_or_else(|| format!("LPN {lpn} maps to slot {slot}, which does not hold it on flash"))
+    }
+
+    fn set_read_only(&mut self, read_only: bool, work: &mut Work) {
+        self.pool.set_exhausted(read_only);
+        self.read_only &= read_only;
+        self.look_for_exhaustion(work);
     }
 }

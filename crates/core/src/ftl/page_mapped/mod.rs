@@ -15,7 +15,7 @@ use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
 use crate::flash::{ByCause, Cause, Cells, Work};
 use crate::ftl::blocks::pool::BlockPool;
-use crate::ftl::log::{Log, Under};
+use crate::ftl::log::{Asked, Keeper, Log, Under};
 use crate::ftl::map::context::Context;
 use crate::ftl::map::pages::{MapStats, TranslationPages};
 use crate::ftl::map::translation::Translation;
@@ -30,6 +30,7 @@ use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, Divider};
 use handed::Handed;
 use layout::{Layout, shapes};
+use recover::Rebuilt;
 
 /// Whether a host's flush is a mapping flush.
 fn flushes_mappings(settings: &Settings) -> bool {
@@ -75,6 +76,49 @@ pub struct PageMapped<T> {
     /// translation page.
     missing: Vec<u32>,
     seen: Bits,
+}
+
+/// Tells a mapping cache about copies of user data, and notes in `stirred` whether there is any; trim pages have no
+/// mapping.
+fn tell<T: Translation>(
+    translation: &mut T,
+    pages: &TranslationPages,
+    copies: &[(u32, u32)],
+    stirred: &mut bool,
+) {
+    if T::ON_FLASH {
+        for &(_, lpn) in copies.iter().filter(|&&(_, owner)| owner < pages.lpns()) {
+            translation.moved(lpn, pages);
+            *stirred = true;
+        }
+    }
+}
+
+/// What the log of user data tells, and asks for: the mapping.
+struct Above<'a, T> {
+    pages: &'a mut TranslationPages,
+    translation: &'a mut T,
+    /// Whether mappings have moved, so that the mapping cache has something to settle.
+    stirred: bool,
+    /// Before time 0, what has moved, to be told to the mapping cache later.
+    laid: Option<&'a mut Vec<u32>>,
+}
+
+impl<T: Translation> Keeper for Above<'_, T> {
+    fn moved(&mut self, copies: &[(u32, u32)]) {
+        let lpns = self.pages.lpns();
+        match &mut self.laid {
+            Some(laid) => laid.extend(copies.iter().map(|&(_, owner)| owner).filter(|&owner| owner < lpns)),
+            None => tell(self.translation, self.pages, copies, &mut self.stirred),
+        }
+    }
+
+    fn give_back(&mut self, lun: u32, pool: &mut BlockPool, work: &mut Work) {
+        if T::ON_FLASH {
+            // The translation pages have borrowed the block that the data may still take.
+            self.pages.reclaim(lun, pool, work);
+        }
+    }
 }
 
 impl<T: Translation> PageMapped<T> {
@@ -123,33 +167,23 @@ impl<T: Translation> PageMapped<T> {
     }
 
     /// Writes a new version of an LPN, or of a trim page.
-    #[inline]
-    fn append(&mut self, owner: u32, cause: Cause, work: &mut Work) {
+    #[inline(always)] // called for every page
+    fn append(&mut self, asked: Asked, work: &mut Work) {
         let PageMapped { data, slots, pages, pool, translation, .. } = self;
         let mut stirred = T::SETTLES_ALWAYS;
-        let mut moved = |lpn, pages: &TranslationPages| {
-            stirred |= T::ON_FLASH;
-            translation.moved(lpn, pages);
-        };
-        let mut under = Under { slots, pool, work };
-        if data.chooses() {
-            data.choose_buffer(&mut under, owner, cause, &mut |lpn| moved(lpn, pages));
-            data.choose_lun(under.work);
-            // Finishing a collection programs pages, which may move the cursor.
-            while data.end_short(&mut under, owner, &mut |lpn| moved(lpn, pages)) {
-                data.choose_lun(under.work);
-            }
+        if T::ON_FLASH {
+            let mut above = Above { pages, translation, stirred, laid: None };
+            data.write(Under { slots, pool, work, keeper: Some(&mut above) }, asked);
+            stirred = above.stirred;
+        } else {
+            data.write(Under { slots, pool, work, keeper: None }, asked);
         }
-        let lun = data.write_lun(owner);
-        if T::ON_FLASH && data.wants_block(lun) && under.pool.free(lun) == 0 {
-            // The translation pages have borrowed the block that the data may still take.
-            pages.reclaim(lun, under.pool, under.work);
-        }
-        data.append(&mut under, lun, owner, cause, &mut |lpn| moved(lpn, pages));
-        if let Some(lun) = under.pool.uneven()
+        if let Some(lun) = pool.uneven()
             && data.can_relocate(lun)
         {
-            wear::level(lun, (data, pages), &mut under, &mut moved);
+            wear::level(lun, (data, pages), (slots, pool, work), &mut |copies, pages| {
+                tell(translation, pages, copies, &mut stirred);
+            });
         }
         if stirred {
             translation.settle(&mut Context { data, newest: slots, pages, pool, work, ahead: 0 });
@@ -237,7 +271,11 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
         tape: (&Tape, Flaw),
         work: &mut Work,
     ) -> Result<(PageMapped<T>, Recovery), String> {
-        recover::recover(settings, media, tape, work)
+        let Rebuilt { layout, data, pages, pool, recovery } =
+            recover::recover::<T>(settings, media, tape, work)?;
+        let read_only = pool.is_exhausted();
+        let ftl = PageMapped::<T>::assemble(&settings.in_reclaim_units(), &layout, (data, pages, pool));
+        Ok((PageMapped { read_only, flaw: tape.1, ..ftl }, recovery))
     }
 
     fn check(settings: &Settings) -> Result<(), Contradiction> {
@@ -270,19 +308,14 @@ impl<T: Translation> Prepare for PageMapped<T> {
         // If the translation pages need not be told, most data is put in place many pages at a time.
         let tells = T::ON_FLASH && self.pages.hears_of_data();
         loop {
-            let PageMapped { data, slots, pages, pool, .. } = self;
+            let PageMapped { data, slots, pages, pool, translation, .. } = self;
             if !tells {
                 data.prefill(slots, &mut lpns, work);
             }
             let Some(&lpn) = lpns.split_off_first() else { break };
-            let mut under = Under { slots, pool, work };
-            data.choose_buffer(&mut under, lpn, Cause::Host, &mut |lpn| moved.push(lpn));
-            data.choose_lun(under.work);
-            let lun = data.write_lun(lpn);
-            if T::ON_FLASH && data.wants_block(lun) && under.pool.free(lun) == 0 {
-                pages.reclaim(lun, under.pool, under.work);
-            }
-            data.append(&mut under, lun, lpn, Cause::Host, &mut |lpn| moved.push(lpn));
+            let mut above = Above { pages, translation, stirred: false, laid: Some(&mut moved) };
+            let under = Under { slots, pool, work, keeper: Some(&mut above) };
+            data.write(under, Asked::of(lpn, Cause::Host));
             moved.push(lpn);
             let mut context = Context { data, newest: slots, pages, pool, work, ahead: 0 };
             moved.drain(..).for_each(|lpn| context.prefill(lpn));
@@ -295,7 +328,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
             }
         }
         work.clear();
-        if self.pages.log().is_serial() {
+        if self.pages.log().shape().serial {
             self.translation(work).1.finish_page();
             work.clear();
         }
@@ -303,7 +336,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
     }
 
     fn close_unwritten(&mut self) {
-        self.data.close_unwritten(&mut self.pool);
+        self.data.stock.close_unwritten(&mut self.pool);
     }
 
     fn start(&mut self) {
@@ -330,7 +363,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
         self.background = Some(how);
         self.data.collect_in_background();
         // Translation blocks that are filled one at a time are collected when a block is needed.
-        if T::ON_FLASH && !self.pages.log().is_serial() {
+        if T::ON_FLASH && !self.pages.log().shape().serial {
             self.pages.log_mut().collect_in_background();
         }
     }

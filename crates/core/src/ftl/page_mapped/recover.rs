@@ -5,29 +5,37 @@
 //! the reserves; read the translation pages, and rewrite those that disagree with what was found, so that the mapping
 //! cache begins empty. Every step can itself be cut; the next recovery treats what the cut leaves like any other state.
 
-use super::PageMapped;
 use super::room::{Room, Scan};
 use crate::flash::media::{Kind, Media, Tape};
 use crate::flash::{Cause, Work};
-use crate::ftl::Survive;
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::log::{Log, Shape};
 use crate::ftl::map::context::Context;
 use crate::ftl::map::pages::TranslationPages;
 use crate::ftl::map::translation::Translation;
-use crate::ftl::page_mapped::layout::shapes;
+use crate::ftl::page_mapped::layout::{Layout, shapes};
 use crate::ftl::recovery::{Flaw, Recovery, Version, erase_all, read_all};
 use crate::ftl::settings::Settings;
+use crate::ftl::slots::Slots;
 use crate::util::NONE;
 
-/// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work`, and the changes of the
-/// media onto the tape; later requests use both in the same way.
+/// The parts of an FTL that were rebuilt, and what that took.
+pub(super) struct Rebuilt {
+    pub(super) layout: Layout,
+    pub(super) data: (Log, Slots),
+    pub(super) pages: TranslationPages,
+    pub(super) pool: BlockPool,
+    pub(super) recovery: Recovery,
+}
+
+/// Rebuilds the parts of the FTL of `settings` as a power cut left them on the media. The steps go into `work`, and the
+/// changes of the media onto the tape; later requests use both in the same way.
 pub(super) fn recover<T: Translation>(
     settings: &Settings,
     media: &Media,
     (tape, flaw): (&Tape, Flaw),
     work: &mut Work,
-) -> Result<(PageMapped<T>, Recovery), String> {
+) -> Result<Rebuilt, String> {
     let (layout, [data, map]) = shapes::<T>(settings);
     let gathered = data.superblocks.map(|superblocks| media.gathered(superblocks));
     let media = gathered.as_ref().unwrap_or(media);
@@ -55,10 +63,10 @@ pub(super) fn recover<T: Translation>(
     };
     let (mut data, mut slots) = log(Kind::Data, data, true)?;
     let (map, units) = log(Kind::Map, map, T::ON_FLASH)?;
-    data.close_unwritten(&mut pool);
+    data.stock.close_unwritten(&mut pool);
     data.use_cache();
     slots.record(tape, lpns, media);
-    relied.iter().for_each(|trim| data.rely(&mut slots, trim.owner, trim.slot));
+    relied.iter().for_each(|trim| data.durable.rely(&mut slots, trim.owner, trim.slot));
     let mut pages =
         TranslationPages::found((map, units, &layout.space), settings, T::ON_FLASH, (tape, media))?;
     let mut reads = pages.pages_by_lun(media.luns());
@@ -68,47 +76,7 @@ pub(super) fn recover<T: Translation>(
         Context { data: &data, newest: &slots, pages: &mut pages, pool: &mut pool, work, ahead: 0 }.renew();
     }
     let recovery = Recovery::of(&scan.found, map_reads, work);
-    let read_only = pool.is_exhausted();
-    let ftl = PageMapped::<T>::assemble(settings, &layout, ((data, slots), pages, pool));
-    Ok((PageMapped { read_only, flaw, ..ftl }, recovery))
-}
-
-impl<T: Translation> Survive for PageMapped<T> {
-    fn write_media(&self, media: &mut Media) -> u64 {
-        for block in 0..media.blocks() {
-            media.set_erases(block, self.pool.erase_count(self.data.addresses.block_on_flash(block)));
-        }
-        let last = self.data.write_media(&self.slots, media);
-        if T::ON_FLASH { last.max(self.pages.log().write_media(self.pages.slots(), media)) } else { last }
-    }
-
-    fn record(&mut self, tape: &Tape, media: &Media) {
-        let gathered = self.data.shape().superblocks.map(|superblocks| media.gathered(superblocks));
-        let media = gathered.as_ref().unwrap_or(media);
-        self.slots.record(tape, self.lpns, media);
-        if T::ON_FLASH {
-            self.pages.record(tape, media);
-        }
-    }
-
-    fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
-        let slot = self.slots.of(lpn);
-        if slot == NONE {
-            return Ok(None);
-        }
-        let slots_per_page = self.data.shape().slots_per_page;
-        let slot = self.data.addresses.slot_on_flash(slot);
-        let found = media.version(Kind::Data, slots_per_page, slot, lpn);
-        found
-            .map(Some)
-            .ok_or_else(|| format!("LPN {lpn} maps to slot {slot}, which does not hold it on flash"))
-    }
-
-    fn set_read_only(&mut self, read_only: bool, work: &mut Work) {
-        self.pool.set_exhausted(read_only);
-        self.read_only &= read_only;
-        self.look_for_exhaustion(work);
-    }
+    Ok(Rebuilt { layout, data: (data, slots), pages, pool, recovery })
 }
 
 /// Replaces the versions of user data with what is known without their spare areas: the entries of the translation

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::PageMapped;
+use super::{Above, PageMapped};
 use crate::flash::{Cause, Work};
-use crate::ftl::log::Under;
+use crate::ftl::log::{Asked, Under};
 use crate::ftl::map::context::Context;
 use crate::ftl::map::translation::Translation;
 use crate::ftl::{Idle, Refreshed, Serve, background};
@@ -33,14 +33,8 @@ impl<T: Translation> PageMapped<T> {
         (lpn + 1..end).take_while(|&next| page(next) == first).count() as u32 + 1
     }
 
-    #[inline]
-    fn write_data(&mut self, lpn: u32, cause: Cause, work: &mut Work) {
-        self.host_slots += u64::from(cause == Cause::Host);
-        self.append(lpn, cause, work);
-    }
-
-    /// Reads the pages of a request, charged to `cause`; returns the number of misses. If there are entries, one for each
-    /// page, pages whose entry is up to date are not looked up.
+    /// Reads the pages of a request, charged to `cause`; returns the number of misses. If there are entries, one for
+    /// each page, pages whose entry is up to date are not looked up.
     #[inline]
     pub(super) fn read_for(
         &mut self,
@@ -92,8 +86,8 @@ impl<T: Translation> PageMapped<T> {
         if partial && self.read_modify_write && self.slots.of(lpn) != NONE {
             self.read_data(lpn, 1, cause, work);
         }
-        work.set_stream(request.stream);
-        self.write_data(lpn, cause, work);
+        self.host_slots += u64::from(cause == Cause::Host);
+        self.append(Asked { owner: lpn, cause, stream: request.stream }, work);
         misses
     }
 }
@@ -229,11 +223,12 @@ impl<T: Translation> Idle for PageMapped<T> {
     fn fold(&mut self, lun: u32, work: &mut Work) -> bool {
         let PageMapped { data, slots, pages, pool, translation, .. } = self;
         let lun = data.addresses.group_on_flash(lun);
-        if self.read_only || !data.folds_on(lun) {
+        if self.read_only || !data.stock.folds_on(lun) {
             return false;
         }
         work.chain();
-        data.fold(&mut Under { slots, pool, work }, lun, &mut |lpn| translation.moved(lpn, pages));
+        let mut above = Above { pages, translation, stirred: false, laid: None };
+        data.fold(&mut Under { slots, pool, work, keeper: Some(&mut above) }, lun);
         translation.settle(&mut Context { data, newest: slots, pages, pool, work, ahead: 0 });
         self.look_for_exhaustion(work);
         true
@@ -242,7 +237,7 @@ impl<T: Translation> Idle for PageMapped<T> {
     fn background_step(&mut self, lun: u32, work: &mut Work) -> bool {
         let Some(how) = self.background.filter(|_| !self.read_only) else { return false };
         let lun = self.data.addresses.group_on_flash(lun);
-        let translation_pages = Some(self.pages.log()).filter(|log| T::ON_FLASH && !log.is_serial());
+        let translation_pages = Some(self.pages.log()).filter(|log| T::ON_FLASH && !log.shape().serial);
         let Some(kind) =
             background::choose(lun, how.normal_blocks, &self.data, translation_pages, &self.pool)
         else {
@@ -252,14 +247,14 @@ impl<T: Translation> Idle for PageMapped<T> {
         work.chain();
         match kind {
             background::Kind::Data => {
-                let mut moved = |lpn| translation.moved(lpn, pages);
-                let mut under = Under { slots, pool, work };
-                data.background_step(&mut under, lun, how.step_pages, &mut moved);
+                let mut above = Above { pages, translation, stirred: false, laid: None };
+                let mut under = Under { slots, pool, work, keeper: Some(&mut above) };
+                data.background_step(&mut under, (lun, how.step_pages));
                 translation.settle(&mut Context { data, newest: slots, pages, pool, work, ahead: 0 });
             }
             background::Kind::Pages => {
                 let (log, mut under) = pages.on_flash(pool, work);
-                log.background_step(&mut under, lun, how.step_pages, &mut |_| ());
+                log.background_step(&mut under, (lun, how.step_pages));
             }
         }
         self.look_for_exhaustion(work);
@@ -273,16 +268,16 @@ impl<T: Translation> Idle for PageMapped<T> {
         let PageMapped { data, slots, pages, pool, translation, .. } = self;
         let block = data.addresses.block_on_flash(block);
         work.chain();
-        let done = if data.has(block) {
-            let mut moved = |lpn| translation.moved(lpn, pages);
-            let done = data.refresh(&mut Under { slots, pool, work }, block, &mut moved);
+        let done = if data.stock.has(block) {
+            let mut above = Above { pages, translation, stirred: false, laid: None };
+            let done = data.refresh(&mut Under { slots, pool, work, keeper: Some(&mut above) }, block);
             if done == Refreshed::Moved {
                 translation.settle(&mut Context { data, newest: slots, pages, pool, work, ahead: 0 });
             }
             done
         } else {
             let (log, mut under) = pages.on_flash(pool, work);
-            log.refresh(&mut under, block, &mut |_| ())
+            log.refresh(&mut under, block)
         };
         if done == Refreshed::Moved {
             self.look_for_exhaustion(work);

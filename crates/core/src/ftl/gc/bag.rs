@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// Closed blocks by LUN, in no particular order.
 #[derive(Clone, Debug)]
-pub(super) struct Closed {
+pub(super) struct Bag {
     space: Space,
     blocks: Vec<u32>,
     /// The index in `blocks` of each closed block.
@@ -16,16 +16,10 @@ pub(super) struct Closed {
     pub(super) rng: Xoshiro256PlusPlus,
 }
 
-impl Closed {
-    pub(crate) fn new(space: Space, rng: Xoshiro256PlusPlus) -> Closed {
+impl Bag {
+    pub(crate) fn new(space: Space, rng: Xoshiro256PlusPlus) -> Bag {
         let blocks = space.blocks() as usize;
-        Closed {
-            space,
-            blocks: vec![0; blocks],
-            place: vec![0; blocks],
-            len: vec![0; space.luns as usize],
-            rng,
-        }
+        Bag { space, blocks: vec![0; blocks], place: vec![0; blocks], len: vec![0; space.luns as usize], rng }
     }
 
     pub(crate) fn push(&mut self, lun: u32, block: u32) {
@@ -63,17 +57,15 @@ impl Closed {
     pub(crate) fn fewest_of(&mut self, count: u32, need: Need, valid: &dyn Fn(u32) -> u32) -> u32 {
         if need.gainless >= self.len[need.lun as usize] {
             let all = self.of(need.lun).iter().copied();
-            return all
-                .min_by_key(|&block| (self.space.loss(block, valid(block)), block))
-                .expect("a gainful block");
+            return all.min_by_key(|&block| (valid(block), block)).expect("a gainful block");
         }
         let mut best = self.draw(need.lun);
-        let mut least = self.space.loss(best, valid(best));
+        let mut least = valid(best);
         for _ in 1..count {
             let block = self.draw(need.lun);
-            let loss = self.space.loss(block, valid(block));
-            if loss < least {
-                (best, least) = (block, loss);
+            let count = valid(block);
+            if count < least {
+                (best, least) = (block, count);
             }
         }
         best
