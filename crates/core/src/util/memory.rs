@@ -7,7 +7,8 @@
 /// in the peak memory use.
 const HUGE_BYTES: usize = 64 << 20;
 
-/// Begins to load an element, so that reading it a little later need not wait; an index without an element does nothing.
+/// Begins to load an element, so that reading it a little later need not wait; an index without an element does
+/// nothing.
 #[inline(always)]
 pub fn fetch<T>(array: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
