@@ -114,10 +114,10 @@ def test_a_fio_job_runs(cli: Cli) -> None:
 
 
 def test_an_option_of_fio_that_is_not_read_is_refused_by_name(cli: Cli) -> None:
-    (cli.directory / "x.fio").write_text("[a]\nsize=1m\ndirect=1\nverify_backlog=8\n")
+    (cli.directory / "x.fio").write_text("[a]\nsize=1m\ndirect=1\nwait_for=a\n")
     done = cli("run", "map-plus", "--set", "workload.fio_job=x.fio")
     assert done.returncode == 2
-    assert "x.fio:4: verify_backlog" in done.stderr
+    assert "x.fio:4: wait_for" in done.stderr
     done = cli("run", "map-plus", "--set", "workload.fio_job=y.fio")
     assert done.returncode == 2
     assert "y.fio" in done.stderr

@@ -118,8 +118,8 @@ def test_the_log_of_fio_itself_has_what_it_wrote(tmp_path: Path, epoch: str) -> 
     command = ["fio", "--name=f", *(f"--{name}={value}" for name, value in options.items())]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     written = read_log(tmp_path / "f_bw.1.log", 0.02).written / MIB
-    # A busy machine stretches windows, which then count less; by the time between lines it is 24 MiB, with the
-    # epoch 1e9.
+    # A busy machine stretches windows, which then count less; by the time between lines it is 24 MiB, with
+    # the epoch 1e9.
     assert 0 < written < 9, written
 
 
