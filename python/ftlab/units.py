@@ -119,7 +119,9 @@ def share_of(share: float, whole: str) -> str:
 
 
 def change(share: float, decimals: int = 2) -> str:
-    """Formats a relative difference: as a percentage with its sign, or above 200 % as a factor."""
+    """Formats a relative difference: as a percentage with its sign, above 200 % as a factor."""
+    if math.isinf(share):
+        return "from 0"
     return f"x {significant(share + 1, 3)}" if share > 2 else f"{share * 100:+.{decimals}f} %"
 
 

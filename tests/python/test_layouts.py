@@ -149,12 +149,12 @@ def test_the_streams_with_most_requests_are_listed(cli: Cli) -> None:
 
 
 def test_a_fio_job_as_people_have_them(cli: Cli) -> None:
-    job = "[global]\nioengine=libaio\ngroup_reporting\nfilename=/dev/nvme0n1\ndirect=1\n"
+    job = "[global]\nioengine=libaio\nthread\nfilename=/dev/nvme0n1\ndirect=1\n"
     job += "[a]\nrw=randwrite\nsize=1m\n"
     (cli.directory / "a.fio").write_text(job)
     done = cli("run", "map-plus", "--set", "workload.fio_job=a.fio")
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "note: the fio job's group_reporting: skipped, nothing here depends on it\n"
+    assert done.stderr == "note: the fio job's thread: skipped, nothing here depends on it\n"
     (cli.directory / "b.fio").write_text(job + "verify_only\nexec_prerun=x\nspeed=2\n")
     done = cli("run", "map-plus", "--set", "workload.fio_job=b.fio")
     assert done.returncode == 2

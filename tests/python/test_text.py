@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import csv
 import io
 import json
@@ -452,3 +453,5 @@ def test_large_shares_are_factors() -> None:
     assert share_of(117.7315, "the time") == "118 times the time"
     assert share_of(0.5, "the time") == "50.00 % of the time"
     assert [change(117.7315), change(0.5), change(-0.5, 1)] == ["x 119", "+50.00 %", "-50.0 %"]
+    # A fit of a trace whose value was 0 ended in an internal error.
+    assert change(math.inf) == "from 0"

@@ -86,7 +86,9 @@ def check_places(**paths: str | os.PathLike[str] | Iterable[str] | None) -> None
             path = Path(text.removeprefix("unix:"))
             folder = path if option == "fuse" else path.parent
             if not text.startswith("tcp:") and not folder.is_dir():
-                raise UserError(f"--{option} {text}: there is no directory {folder}; make it first")
+                missing = f"there is no directory {folder}; make it first"
+                why = f"{folder} is not a directory" if folder.exists() else missing
+                raise UserError(f"--{option} {text}: {why}")
 
 
 def interfered(own: Mapping[str, Any]) -> str | None:
