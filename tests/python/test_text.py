@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import csv
 import io
 import json
+import math
 import re
 import shutil
 import struct
