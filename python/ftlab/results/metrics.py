@@ -62,7 +62,12 @@ def _part(part: str) -> Metric:
 def _field(
     section: str, field: str, name: str, short: str, kind: Any, better: Literal["low", "high"] | None
 ) -> Metric:
-    return Metric(section, name, short, kind, better, f"{section}.{field}", lambda r: r[section][field])
+    def get(result: dict[str, Any]) -> Number:
+        # Not every result has energy or lifetime.
+        value: Number = result[section][field] if section in result else None
+        return value
+
+    return Metric(section, name, short, kind, better, f"{section}.{field}", get)
 
 
 def _translation(what: str) -> Metric:
@@ -83,33 +88,17 @@ def _iops(result: dict[str, Any]) -> Number:
     return result["latency"]["all"]["count"] * 1e9 / elapsed if elapsed else None
 
 
-def _energy(field: str, name: str, short: str) -> Metric:
-    def get(result: dict[str, Any]) -> Number:
-        value: Number = result.get("energy", {}).get(field)
-        return value
-
-    return Metric("energy", name, short, "amount", "low", f"energy.{field}", get)
-
-
 ENERGY = (
-    _energy("total_mj", "energy, mJ", "energy mJ"),
-    _energy("per_request_uj", "per request, uJ", "uJ per request"),
+    _field("energy", "total_mj", "energy, mJ", "energy mJ", "amount", "low"),
+    _field("energy", "per_request_uj", "per request, uJ", "uJ per request", "amount", "low"),
 )
 """Rows of the table in a comparison of results with energies."""
 
 
-def _lifetime(field: str, name: str, short: str) -> Metric:
-    def get(result: dict[str, Any]) -> Number:
-        value: Number = result.get("lifetime", {}).get(field)
-        return value
-
-    return Metric("lifetime", name, short, "amount", "high", f"lifetime.{field}", get)
-
-
 LIFETIME = (
-    _lifetime("tbw", "TBW, TB", "TBW TB"),
-    _lifetime("dwpd", "drive writes a day", "DWPD"),
-    _lifetime("years", "years at this load", "years"),
+    _field("lifetime", "tbw", "TBW, TB", "TBW TB", "amount", "high"),
+    _field("lifetime", "dwpd", "drive writes a day", "DWPD", "amount", "high"),
+    _field("lifetime", "years", "years at this load", "years", "amount", "high"),
 )
 """Rows of the table in a comparison of devices whose blocks have an endurance."""
 
